@@ -1,0 +1,150 @@
+package caddymodule
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
+)
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "webhook-dedupe",
+		Short: "Tools for the webhook_dedupe handler",
+		CobraFunc: func(cmd *cobra.Command) {
+			cmd.AddCommand(sendCommand())
+		},
+	})
+}
+
+// sending is one test delivery, as the command line describes it.
+type sending struct {
+	sender, secret, url, id, body, method string
+	timeout                               time.Duration
+}
+
+func sendCommand() *cobra.Command {
+	var s sending
+	cmd := &cobra.Command{
+		Use:   "send --sender <name> --secret <secret> --url <url> [--event-id <id>] [--body @<file>]",
+		Short: "Signs and sends a test delivery",
+		Long: `Makes a delivery as the given sender would, signs it with the secret and sends
+it to the URL. Send it twice with the same event id, and the second one is a
+duplicate.
+
+Without --body a small sample of the sender's events is sent. The secret and the
+body may be read from a file (@file) or from standard input (@-).
+
+The exit status is 0 if the answer is a 2xx.`,
+		Example: `  caddy webhook-dedupe send --sender paymos --secret @secret.txt \
+    --url http://localhost:8080/webhooks/paymos --event-id evt_1`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return s.run(os.Stdout) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.sender, "sender", "", "the sender: "+strings.Join(verify.Senders(), ", "))
+	flags.StringVar(&s.secret, "secret", "", "the secret, or @file")
+	flags.StringVar(&s.url, "url", "", "where to send it")
+	flags.StringVar(&s.id, "event-id", "", "the event id (default a new one)")
+	flags.StringVar(&s.body, "body", "", "the body, or @file (default a sample that carries the event id)")
+	flags.StringVar(&s.method, "method", http.MethodPost, "the method")
+	flags.DurationVar(&s.timeout, "timeout", 30*time.Second, "how long to wait for the answer")
+	for _, required := range []string{"sender", "secret", "url"} {
+		if err := cmd.MarkFlagRequired(required); err != nil {
+			panic(err)
+		}
+	}
+	return cmd
+}
+
+// run sends the delivery and writes what came back to out.
+func (s sending) run(out io.Writer) (int, error) {
+	req, err := s.request()
+	if err != nil {
+		return 1, err
+	}
+	client := &http.Client{
+		Timeout:       s.timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 1, err
+	}
+	defer resp.Body.Close()
+	fmt.Fprintf(out, "event id: %s\nstatus: %s\n", s.id, resp.Status)
+	for _, name := range []string{resultHeader, "Retry-After"} {
+		if value := resp.Header.Get(name); value != "" {
+			fmt.Fprintf(out, "%s: %s\n", name, value)
+		}
+	}
+	if body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)); len(body) > 0 {
+		fmt.Fprintf(out, "\n%s\n", bytes.TrimSpace(body))
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// request makes the signed request.
+func (s *sending) request() (*http.Request, error) {
+	secret, err := argument(s.secret)
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := verify.New(verify.Config{
+		Sender: s.sender, Secrets: []verify.Secret{{Value: strings.TrimRight(string(secret), "\r\n")}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.id == "" {
+		s.id = "evt_" + strings.ToLower(rand.Text())
+	}
+	body := verify.SampleBody(s.sender, s.id)
+	if s.body != "" {
+		if body, err = argument(s.body); err != nil {
+			return nil, err
+		}
+	}
+	header, err := verifier.Sign(verify.SignInput{Method: s.method, URL: s.url, Body: body, ID: s.id})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequest(s.method, s.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "caddy-webhook-dedupe")
+	return req, nil
+}
+
+// argument is a value of the command line: itself, or what a file (@file) or
+// standard input (@-) holds.
+func argument(value string) ([]byte, error) {
+	name, isFile := strings.CutPrefix(value, "@")
+	switch {
+	case !isFile:
+		return []byte(value), nil
+	case name == "":
+		return nil, errors.New("@ needs the name of a file, or - for standard input")
+	case name == "-":
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(name)
+}

@@ -1,0 +1,262 @@
+package caddymodule
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
+)
+
+// delivery is one request on its way through the gateway: read, verified,
+// identified, admitted, proxied, settled, answered.
+type delivery struct {
+	*Handler
+	w    http.ResponseWriter
+	r    *http.Request
+	next caddyhttp.Handler
+
+	start time.Time
+	body  []byte
+	sum   [sha256.Size]byte
+	check verify.Result
+	id    verify.ID
+	// report is what the log line and the metrics will say.
+	report report
+	extra  []zap.Field // the route's own log fields
+}
+
+// storeRetry is when senders are asked to come again while the store is away.
+const storeRetry = 5 * time.Second
+
+// serve takes the delivery all the way. An error is returned only where the
+// delivery passes as if the gateway were not there.
+func (d *delivery) serve() error {
+	if ref := d.authenticate(); ref != nil {
+		return d.refuse(ref)
+	}
+	lent, err := d.app.borrow()
+	if err != nil {
+		return d.refuse(unavailable(reasonStore, storeRetry, err))
+	}
+	// The store is given back when the last one who uses it is done: this
+	// handler, or an upstream call that outlives it.
+	defer lent.giveBack()
+	if ref := d.guard(lent.gate); ref != nil {
+		return d.refuse(ref)
+	}
+	leave, ref := d.enter()
+	if ref != nil {
+		return d.refuse(ref)
+	}
+	v, err := lent.gate.Admit(d.r.Context(), d.event(lent.reuse), d.policy)
+	if err != nil {
+		leave()
+		return d.refuse(unavailable(reasonStore, storeRetry, err))
+	}
+	d.report.admitted(v, d)
+	if v.Claim == nil {
+		leave()
+		return d.answerCopy(v)
+	}
+	return d.deliver(v, lent, leave)
+}
+
+// authenticate reads, verifies and identifies the delivery. Nothing before its
+// end touches the store, so that strangers cannot make it work.
+func (d *delivery) authenticate() *refusal {
+	var err error
+	d.body, err = readBody(d.r, d.MaxBody)
+	d.report.size = len(d.body)
+	if err != nil {
+		resumeBody(d.r, d.body)
+		return unread(err)
+	}
+	setBody(d.r, d.body)
+	req := d.verifyRequest()
+	if d.check, err = d.verifier.Verify(req, d.start); err != nil {
+		return d.unverified(err)
+	}
+	if d.id, err = d.verifier.EventID(req, d.check); err != nil {
+		return d.unverified(err)
+	}
+	d.sum = sha256.Sum256(d.body)
+	d.report.verified(d)
+	d.extraFields()
+	return nil
+}
+
+func (d *delivery) verifyRequest() *verify.Request {
+	return &verify.Request{Method: d.r.Method, URI: originalURI(d.r), Header: d.r.Header, Body: d.body}
+}
+
+// originalURI is the path and query as the sender sent them, before any rewrite.
+func originalURI(r *http.Request) string {
+	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok && orig.RequestURI != "" {
+		return orig.RequestURI
+	}
+	return r.RequestURI
+}
+
+// guard refuses signed bytes that came before under another id: where the
+// signature does not cover the id, anybody who saw one delivery could send it
+// again as any event.
+func (d *delivery) guard(gate *dedupe.Gate) *refusal {
+	if !d.replayGuard {
+		return nil
+	}
+	until := d.policy.TTL
+	if tolerance := d.verifier.Tolerance(); tolerance > 0 {
+		// A second more: the tolerance is inclusive, and clocks tick.
+		until = d.check.Timestamp.Add(tolerance).Sub(d.start) + time.Second
+	}
+	key := dedupe.BindingKey(d.Source, d.verifier.SignedDigest(d.verifyRequest(), d.check))
+	same, err := gate.Bind(key, dedupe.BindingValue(d.id.Key), until)
+	switch {
+	case err != nil && d.policy.ForwardOnError:
+		return nil
+	case err != nil:
+		return unavailable(reasonStore, storeRetry, err)
+	case !same:
+		return unavailable(reasonReplayed, d.policy.Lease, errReplayed)
+	}
+	return nil
+}
+
+var errReplayed = errors.New("the same signed bytes came before under another event id")
+
+// enter takes one of the places of max_in_flight. leave gives it back, once.
+func (d *delivery) enter() (leave func(), ref *refusal) {
+	if d.MaxInFlight <= 0 {
+		return func() {}, nil
+	}
+	if d.inFlight.Add(1) > int64(d.MaxInFlight) {
+		d.inFlight.Add(-1)
+		// Spread, so that a wave of retries does not come back as a wave.
+		again := time.Second + rand.N(9*time.Second)
+		return nil, unavailable(reasonBusy, again, fmt.Errorf("more than %d deliveries are in the upstream", d.MaxInFlight))
+	}
+	return func() { d.inFlight.Add(-1) }, nil
+}
+
+// event is the delivery as the state machine sees it.
+func (d *delivery) event(reuse *reuseMemory) dedupe.Event {
+	fingerprint := dedupe.Fingerprint(d.sum)
+	e := dedupe.Event{Key: dedupe.Key(d.Source, d.id.Key, ""), Mark: dedupe.MarkOf(d.sum), Waiting: d.dropBody}
+	if d.forwardReused {
+		d.report.reused = reuse.seen(e.Key, fingerprint)
+		e.Key = dedupe.Key(d.Source, d.id.Key, fingerprint)
+	}
+	return e
+}
+
+// dropBody forgets the body of a copy that waits: whatever comes of it, it will
+// not be proxied.
+func (d *delivery) dropBody() {
+	if !d.DryRun {
+		d.body = nil
+		d.r.Body = http.NoBody
+	}
+}
+
+// answerCopy answers a delivery that does not go to the upstream.
+func (d *delivery) answerCopy(v dedupe.Verdict) error {
+	if d.DryRun {
+		return d.passThrough()
+	}
+	d.w.Header().Set(resultHeader, string(v.Result))
+	if v.Result == dedupe.ResultDuplicate {
+		d.respond(d.Duplicate.Status, 0, d.Duplicate.ContentType, d.Duplicate.Body)
+		return nil
+	}
+	d.respond(http.StatusServiceUnavailable, v.RetryAfter, "", "")
+	return nil
+}
+
+// deliver sends the delivery to the upstream and answers with what came back.
+func (d *delivery) deliver(v dedupe.Verdict, lent *loan, leave func()) error {
+	underWay.add()
+	lent.keep()
+	finally := func() {
+		leave()
+		lent.giveBack()
+		underWay.done()
+	}
+	d.r.Header.Set(resultHeader, string(v.Result))
+	sendOnce(d.r)
+	settle := func(o dedupe.Outcome) { d.settle(v.Claim, o) }
+	if d.DryRun {
+		defer finally()
+		return d.observe(settle)
+	}
+	x := &exchange{
+		next: d.next, request: d.r, timeout: time.Duration(d.UpstreamTimeout),
+		success: d.accepts, settle: settle,
+	}
+	d.w.Header().Set(resultHeader, string(v.Result))
+	x.rec = newRecorder(d.w, d.r.Method, d.MaxResponse, v.Result, x.overflowed)
+	d.answer(x, x.run(finally))
+	return nil
+}
+
+// settle writes the outcome. It may run after the delivery has been answered.
+func (d *delivery) settle(claim *dedupe.Claim, o dedupe.Outcome) {
+	metrics.outcomes.WithLabelValues(d.Source, string(o)).Inc()
+	if err := claim.Settle(o); err != nil {
+		d.logger.Error("the outcome could not be written to the store and waits",
+			zap.String("source", d.Source), zap.String("event_id", d.id.Text), zap.String("outcome", string(o)), zap.Error(err))
+	}
+}
+
+// answer ends a delivery that was in the upstream.
+func (d *delivery) answer(x *exchange, res result) {
+	d.report.delivered(res.verdict)
+	if res.panicked != nil {
+		d.logger.Error("a handler panicked", zap.String("source", d.Source), zap.String("event_id", d.id.Text),
+			zap.Any("panic", res.panicked), zap.ByteString("stack", res.stack))
+		panic(res.panicked)
+	}
+	switch {
+	case res.verdict.status == 0:
+		d.report.status = res.answer.status
+		x.rec.finish()
+	case res.answer.begun:
+		// The sender has a part of the answer: it must see that the rest is missing.
+		panic(http.ErrAbortHandler)
+	default:
+		d.respond(res.verdict.status, d.retryAfter(res), "", "")
+	}
+}
+
+// retryAfter is when the event will be let through again.
+func (d *delivery) retryAfter(res result) time.Duration {
+	if res.outcome == dedupe.OutcomeUnanswered {
+		return d.policy.Lease
+	}
+	return time.Second
+}
+
+func (d *delivery) respond(status int, retryAfter time.Duration, contentType, body string) {
+	d.report.status = status
+	respond(d.w, status, retryAfter, contentType, body)
+}
+
+// refuse answers what the gateway itself refuses.
+func (d *delivery) refuse(ref *refusal) error {
+	d.report.refused(ref)
+	if d.DryRun {
+		return d.passThrough()
+	}
+	if ref.status == http.StatusMethodNotAllowed {
+		d.w.Header().Set("Allow", d.allowed)
+	}
+	d.respond(ref.status, ref.retryAfter, "", "")
+	return nil
+}

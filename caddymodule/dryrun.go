@@ -1,0 +1,62 @@
+package caddymodule
+
+import (
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+)
+
+// passThrough lets a delivery of a dry run go on as if the gateway were not
+// there.
+func (d *delivery) passThrough() error {
+	if d.report.result != resultRejected {
+		d.r.Header.Set(resultHeader, string(d.report.result))
+		d.w.Header().Set(resultHeader, string(d.report.result))
+	}
+	return d.next.ServeHTTP(d.w, d.r)
+}
+
+// observe lets a claimed delivery of a dry run through and settles its claim by
+// what it sees.
+func (d *delivery) observe(settle func(dedupe.Outcome)) error {
+	d.w.Header().Set(resultHeader, string(d.report.result))
+	seen := &observer{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: d.w}}
+	e := ending{}
+	defer func() {
+		if e.panicked = recover(); e.panicked == nil {
+			e.answer = answer{status: seen.status, whole: d.r.Context().Err() == nil}
+		}
+		v := classify(e, d.accepts)
+		settle(v.outcome)
+		d.report.delivered(v)
+		if e.panicked != nil {
+			panic(e.panicked)
+		}
+	}()
+	e.err = d.next.ServeHTTP(seen, d.r)
+	return e.err
+}
+
+// observer sees the status that goes by.
+type observer struct {
+	caddyhttp.ResponseWriterWrapper
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (o *observer) WriteHeader(status int) {
+	if o.status == 0 && status >= 200 {
+		o.status = status
+	}
+	o.ResponseWriterWrapper.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (o *observer) Write(p []byte) (int, error) {
+	if o.status == 0 {
+		o.status = http.StatusOK
+	}
+	return o.ResponseWriterWrapper.Write(p)
+}

@@ -1,0 +1,36 @@
+package caddymodule
+
+import (
+	"fmt"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
+)
+
+func (h *Handler) setLogFields(verify.Sender) error {
+	for _, f := range h.LogFields {
+		if f.Name == "" || f.From == "" || f.Kind != verify.FromHeader && f.Kind != verify.FromJSON {
+			return fmt.Errorf("log_field %q: give a name, and `json <path>` or `header <name>`", f.Name)
+		}
+	}
+	return nil
+}
+
+// extraFields evaluates the route's own log fields, before the body is gone. A
+// value that is not there is left out.
+func (d *delivery) extraFields() {
+	for _, f := range d.LogFields {
+		var value string
+		var err error
+		if f.Kind == verify.FromHeader {
+			value = d.r.Header.Get(http.CanonicalHeaderKey(f.From))
+		} else {
+			value, err = verify.JSONValue(d.body, f.From)
+		}
+		if err == nil && value != "" {
+			d.extra = append(d.extra, zap.String(f.Name, shortened(value)))
+		}
+	}
+}

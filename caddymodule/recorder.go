@@ -1,0 +1,196 @@
+package caddymodule
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+)
+
+// recorder is the ResponseWriter that the upstream answers into. It holds the
+// answer until it is complete, so that nothing of it reaches the sender before
+// the store knows how the delivery ended. An answer longer than limit is settled
+// on its status when the limit is reached, and streamed from there.
+//
+// It has no Unwrap, Hijack or ReadFrom on purpose: each would let an answer by.
+type recorder struct {
+	sender http.ResponseWriter
+	method string
+	limit  int64
+	word   dedupe.Result
+	// overflow is asked once, when the limit is reached; it says whether the
+	// answer may go on to the sender as it is.
+	overflow func(status int) bool
+
+	mu       sync.Mutex
+	mode     recorderMode
+	header   http.Header
+	sent     http.Header // header as it was when the status came, if trailers are announced
+	status   int
+	body     []byte
+	length   int64 // of the body so far, whatever became of it
+	dead     bool  // the sender does not read any more
+	trailers bool
+}
+
+type recorderMode uint8
+
+const (
+	holding recorderMode = iota
+	streaming
+	// discarding: what still comes is counted but goes nowhere.
+	discarding
+)
+
+// newRecorder returns a recorder for an answer to a request of this method. It
+// starts from the headers that the handlers before this one have set.
+func newRecorder(sender http.ResponseWriter, method string, limit int64, word dedupe.Result, overflow func(int) bool) *recorder {
+	return &recorder{sender: sender, method: method, limit: limit, word: word, overflow: overflow, header: sender.Header().Clone()}
+}
+
+// Header implements [http.ResponseWriter].
+func (rec *recorder) Header() http.Header { return rec.header }
+
+// WriteHeader implements [http.ResponseWriter]. Interim answers are not relayed:
+// the first of them is not the answer.
+func (rec *recorder) WriteHeader(status int) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.writeHeader(status)
+}
+
+func (rec *recorder) writeHeader(status int) {
+	if rec.status != 0 || status < 200 && status != http.StatusSwitchingProtocols {
+		return
+	}
+	rec.status = status
+	if rec.header["Trailer"] != nil {
+		rec.trailers = true
+		rec.sent = rec.header.Clone()
+	} else {
+		rec.sent = rec.header
+	}
+}
+
+// Write implements [http.ResponseWriter].
+func (rec *recorder) Write(p []byte) (int, error) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.writeHeader(http.StatusOK)
+	rec.length += int64(len(p))
+	if rec.mode == holding {
+		if rec.length <= rec.limit {
+			rec.body = append(rec.body, p...)
+			return len(p), nil
+		}
+		rec.mode = discarding
+		if rec.overflow(rec.status) {
+			rec.mode = streaming
+			rec.relay()
+		}
+		rec.body = nil
+	}
+	if rec.mode == streaming {
+		rec.relayBody(p)
+	}
+	return len(p), nil
+}
+
+// FlushError lets [http.ResponseController] flush a streamed answer. A held one
+// has nothing to flush.
+func (rec *recorder) FlushError() error {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if rec.mode != streaming || rec.dead {
+		return nil
+	}
+	return ignoreUnsupported(http.NewResponseController(rec.sender).Flush())
+}
+
+// relay sends the status, the headers and what is held of the body to the
+// sender. rec.mu is held, or the upstream has returned.
+func (rec *recorder) relay() {
+	h := rec.sender.Header()
+	clear(h)
+	for name, values := range rec.sent {
+		h[name] = values
+	}
+	h.Set(resultHeader, string(rec.word))
+	rec.sender.WriteHeader(rec.status)
+	rec.relayBody(rec.body)
+}
+
+// relayBody goes on when the sender has gone: the upstream shall not notice.
+func (rec *recorder) relayBody(p []byte) {
+	if rec.dead || len(p) == 0 {
+		return
+	}
+	if _, err := rec.sender.Write(p); err != nil {
+		rec.dead = true
+	}
+}
+
+// finish sends a held answer, and what trailers there are.
+func (rec *recorder) finish() {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if rec.mode == holding {
+		rec.relay()
+	}
+	if rec.mode == discarding || rec.dead {
+		return
+	}
+	h := rec.sender.Header()
+	for name, values := range rec.header {
+		if rec.trailers && rec.sent[name] == nil || strings.HasPrefix(name, http.TrailerPrefix) {
+			if rec.mode == holding {
+				// Trailers need a chunked answer, and a held one would get a length.
+				_ = http.NewResponseController(rec.sender).Flush()
+				rec.mode = streaming
+			}
+			h[name] = values
+		}
+	}
+}
+
+// abandon makes everything that still comes from the upstream go nowhere, and
+// reports whether the sender has seen part of the answer.
+func (rec *recorder) abandon() (begun bool) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	begun = rec.mode == streaming
+	rec.mode = discarding
+	rec.body = nil
+	return begun
+}
+
+// answer is what came back, as far as it came.
+func (rec *recorder) answer() answer {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return answer{status: rec.status, whole: rec.whole(), begun: rec.mode == streaming}
+}
+
+// whole reports whether the body is as long as its header says. HEAD, 204 and
+// 304 are complete with their head.
+func (rec *recorder) whole() bool {
+	if rec.method == http.MethodHead || rec.status == http.StatusNoContent || rec.status == http.StatusNotModified {
+		return true
+	}
+	declared := rec.sent.Get("Content-Length")
+	if declared == "" {
+		return true
+	}
+	n, err := strconv.ParseInt(declared, 10, 64)
+	return err == nil && n == rec.length
+}
+
+func ignoreUnsupported(err error) error {
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}

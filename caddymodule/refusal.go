@@ -1,0 +1,81 @@
+package caddymodule
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
+)
+
+// refusal is an answer that the gateway makes itself, instead of the upstream.
+type refusal struct {
+	status int
+	// reason is the word for logs and metrics.
+	reason string
+	// retryAfter is sent along where coming again may help.
+	retryAfter time.Duration
+	err        error
+}
+
+// The reasons of refusals that do not come from package verify.
+const (
+	reasonMethod     = "method"
+	reasonTooLarge   = "too_large"
+	reasonIncomplete = "incomplete_body"
+	reasonReplayed   = "replayed"
+	reasonBusy       = "busy"
+	reasonStore      = "store"
+)
+
+// unverified is the refusal of a delivery that package verify refused. Only what
+// is surely not the sender's gets the route's own status: a stale timestamp may
+// be this machine's clock, and must stay retryable.
+func (h *Handler) unverified(err error) *refusal {
+	ref := &refusal{reason: verify.Reason(err), err: err, status: http.StatusBadRequest}
+	switch {
+	case errors.Is(err, verify.ErrStale):
+		ref.status = http.StatusUnauthorized
+	case errors.Is(err, verify.ErrUnsigned), errors.Is(err, verify.ErrForged):
+		ref.status = h.RejectStatus
+	}
+	return ref
+}
+
+func unread(err error) *refusal {
+	var tooLarge errTooLarge
+	if errors.As(err, &tooLarge) {
+		return &refusal{status: http.StatusRequestEntityTooLarge, reason: reasonTooLarge, err: err}
+	}
+	return &refusal{status: http.StatusBadRequest, reason: reasonIncomplete, err: err}
+}
+
+func unavailable(reason string, retryAfter time.Duration, err error) *refusal {
+	return &refusal{status: http.StatusServiceUnavailable, reason: reason, retryAfter: retryAfter, err: err}
+}
+
+// respond writes an answer of the gateway's own. It is never returned as an
+// error instead: a site's handle_errors could turn a failure into a 2xx.
+func respond(w http.ResponseWriter, status int, retryAfter time.Duration, contentType, body string) {
+	h := w.Header()
+	h.Del("Content-Encoding")
+	h.Del("Etag")
+	h.Del("Last-Modified")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if contentType != "" {
+		h.Set("Content-Type", contentType)
+	} else {
+		h["Content-Type"] = nil // nothing to guess from an empty body
+	}
+	if retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(seconds(retryAfter)))
+	}
+	w.WriteHeader(status)
+	if body != "" {
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// seconds rounds up, to at least 1.
+func seconds(d time.Duration) int { return int(max(time.Second, d+time.Second-1) / time.Second) }

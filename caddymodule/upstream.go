@@ -1,0 +1,147 @@
+package caddymodule
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+)
+
+// overtime is how long the chain may take to notice that its time is over. A
+// chain that does not notice at all (FastCGI reads without regard to deadlines)
+// is left to itself then.
+const overtime = 500 * time.Millisecond
+
+// exchange is one call of the rest of Caddy's chain, detached from the sender:
+// it goes on when the sender hangs up, and is settled however it ends.
+type exchange struct {
+	next    caddyhttp.Handler
+	request *http.Request
+	timeout time.Duration
+	success func(status int) bool
+	rec     *recorder
+	// settle writes the outcome to the store. It is called once, and once more if
+	// an answer comes after the exchange was given up.
+	settle func(dedupe.Outcome)
+
+	mu      sync.Mutex
+	settled bool
+	given   bool // given up: the handler has gone on without the chain
+}
+
+// result is what the handler gets from an exchange.
+type result struct {
+	verdict
+	answer answer
+	// panicked is to be thrown again.
+	panicked any
+	stack    []byte
+}
+
+// run calls the chain in a goroutine of its own and waits for its end, or until
+// its time is over. finally is called when the chain has really ended.
+func (x *exchange) run(finally func()) result {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.request.Context()), x.timeout)
+	vars := varsOf(ctx)
+	// Caddy reads the variables of a request after its handlers, and a chain that
+	// was given up may still write to them.
+	own := maps.Clone(vars)
+	ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, own)
+
+	ended := make(chan result, 1)
+	go func() {
+		defer finally()
+		defer cancel()
+		ended <- x.call(ctx)
+	}()
+	deadline := time.NewTimer(x.timeout + overtime)
+	defer deadline.Stop()
+	select {
+	case res := <-ended:
+		maps.Copy(vars, own)
+		return res
+	case <-deadline.C:
+	}
+	select {
+	case res := <-ended: // in the very last moment
+		return res
+	default:
+		return x.giveUp()
+	}
+}
+
+// call runs the chain to its end and settles it.
+func (x *exchange) call(ctx context.Context) (res result) {
+	var e ending
+	func() {
+		defer func() {
+			if p := recover(); p != nil {
+				e.panicked = p
+				res.stack = debug.Stack()
+			}
+		}()
+		e.err = x.next.ServeHTTP(x.rec, x.request.WithContext(ctx))
+	}()
+	e.answer = x.rec.answer()
+	e.expired = ctx.Err() != nil
+	res.verdict = classify(e, x.success)
+	res.answer = e.answer
+	if e.panicked != nil && e.panicked != http.ErrAbortHandler { //nolint:errorlint // panics are compared as thrown
+		res.panicked = e.panicked
+		res.err = fmt.Errorf("panic: %v", e.panicked)
+	}
+	x.settleOnce(res.outcome)
+	return res
+}
+
+// settleOnce settles the exchange, unless that has happened. What comes after
+// the exchange was given up is settled too: it resolves the doubt.
+func (x *exchange) settleOnce(o dedupe.Outcome) {
+	x.mu.Lock()
+	again := x.settled && !x.given
+	x.settled, x.given = true, false
+	x.mu.Unlock()
+	if !again {
+		x.settle(o)
+	}
+}
+
+// overflowed settles a long answer on its status, before it is complete, and
+// reports whether it may go on to the sender.
+func (x *exchange) overflowed(status int) bool {
+	v := classify(ending{answer: answer{status: status, whole: true}}, x.success)
+	x.settleOnce(v.outcome)
+	return v.status == 0
+}
+
+// giveUp leaves the chain to itself: nothing of what it still does reaches the
+// sender, and the delivery is in doubt.
+func (x *exchange) giveUp() result {
+	begun := x.rec.abandon()
+	x.mu.Lock()
+	settled := x.settled
+	x.settled, x.given = true, true
+	x.mu.Unlock()
+	if !settled {
+		x.settle(dedupe.OutcomeUnanswered)
+	}
+	return result{
+		verdict: inDoubt(http.StatusGatewayTimeout, fmt.Errorf("the upstream did not answer within %v: %w", x.timeout, context.DeadlineExceeded)),
+		answer:  answer{begun: begun},
+	}
+}
+
+func varsOf(ctx context.Context) map[string]any {
+	vars, _ := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any)
+	if vars == nil {
+		vars = make(map[string]any)
+	}
+	return vars
+}

@@ -1,0 +1,204 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+)
+
+// checkLife runs events through their life: enough of them to meet every node.
+func checkLife(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := context.Background()
+	var all sync.WaitGroup
+	for i := range 60 {
+		all.Go(func() {
+			key := dedupe.Key("life", fmt.Sprintf("evt_%d", i), "")
+			if err := live(ctx, s, key); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func live(ctx context.Context, s *Store, key string) error {
+	h := hold("own")
+	if r, err := s.Claim(ctx, key, h, true); err != nil || !r.OwnedBy("own") {
+		return fmt.Errorf("claim: %+v, %w", r, err)
+	}
+	if ok, err := s.Renew(ctx, key, h); err != nil || !ok {
+		return fmt.Errorf("renew: %v, %w", ok, err)
+	}
+	if err := s.Release(ctx, key, h); err != nil {
+		return err
+	}
+	if r, err := s.Claim(ctx, key, hold("next"), true); err != nil || !r.OwnedBy("next") || r.Attempt != 2 {
+		return fmt.Errorf("claim after a failure: %+v, %w", r, err)
+	}
+	if v, err := s.Bind(ctx, key, "v", time.Hour); err != nil || v != "v" {
+		return fmt.Errorf("bind: %v, %w", v, err)
+	}
+	if err := s.Complete(ctx, key, dedupe.Done{Mark: 5, TTL: time.Hour}); err != nil {
+		return err
+	}
+	if r, err := s.Claim(ctx, key, h, true); err != nil || r.State != dedupe.Completed || r.Mark != 5 {
+		return fmt.Errorf("claim of a done event: %+v, %w", r, err)
+	}
+	return nil
+}
+
+func TestClusterSpreadsEventsOverItsNodes(t *testing.T) {
+	nodes := startCluster(t)
+	seeds := []string{nodes[0].addr(), nodes[1].addr()}
+	for name, o := range map[string]Options{
+		"addresses": {Addresses: seeds, Cluster: true},
+		"one seed":  {Addresses: seeds[:1], Cluster: true, KeyPrefix: "one"},
+		"URL":       {URL: "redis://" + seeds[0] + "?addr=" + seeds[1], Cluster: true, KeyPrefix: "url"},
+	} {
+		t.Run(name, func(t *testing.T) { checkLife(t, open(t, o)) })
+	}
+	for i, node := range nodes {
+		if node.do("dbsize") == int64(0) {
+			t.Errorf("node %d holds no event", i)
+		}
+	}
+	s := open(t, Options{Addresses: seeds, Cluster: true})
+	if err := s.Ping(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// startCluster makes a cluster of three without replicas.
+func startCluster(t *testing.T) []*server {
+	t.Helper()
+	var nodes []*server
+	buses := []string{freePort(t), freePort(t), freePort(t)}
+	for i := range 3 {
+		nodes = append(nodes, startServer(t, "--cluster-enabled", "yes", "--cluster-port", buses[i], "--cluster-node-timeout", "2000"))
+		nodes[i].do("cluster", "addslotsrange", i*16384/3, (i+1)*16384/3-1)
+	}
+	for i, node := range nodes[1:] {
+		nodes[0].do("cluster", "meet", "127.0.0.1", node.port, buses[i+1])
+	}
+	for _, node := range nodes {
+		eventually(t, "the cluster is complete", func() error {
+			info := node.do("cluster", "info").(string)
+			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_size:3") {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+	return nodes
+}
+
+func TestSentinelLeadsToTheMaster(t *testing.T) {
+	master := startServer(t)
+	addr := startSentinel(t, "mymaster", master)
+	checkLife(t, open(t, Options{Addresses: []string{addr}, SentinelMaster: "mymaster"}))
+	if master.do("dbsize") == int64(0) {
+		t.Error("the master holds no event")
+	}
+	wrong := open(t, Options{Addresses: []string{addr}, SentinelMaster: "nobody"})
+	if _, err := wrong.Claim(context.Background(), "a:1", hold("own"), true); err == nil {
+		t.Error("a master that no sentinel knows was found")
+	}
+}
+
+func startSentinel(t *testing.T, name string, master *server) string {
+	t.Helper()
+	port := freePort(t)
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	conf := fmt.Sprintf("bind 127.0.0.1\nport %s\nsentinel monitor %s 127.0.0.1 %s 1\n", port, name, master.port)
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("redis-server", file, "--sentinel")
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("these tests need redis-server: %v", err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	admin := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
+	defer admin.Close()
+	eventually(t, "the sentinel answers", func() error { return answers(admin) })
+	return "127.0.0.1:" + port
+}
+
+func TestTLSIsSpokenAndTheServerIsChecked(t *testing.T) {
+	roots, certFile, keyFile := makeCertificate(t)
+	tlsPort := freePort(t)
+	server := startServer(t, "--tls-port", tlsPort, "--tls-cert-file", certFile, "--tls-key-file", keyFile,
+		"--tls-ca-cert-file", certFile, "--tls-auth-clients", "no")
+	addr := "127.0.0.1:" + tlsPort
+	checkLife(t, open(t, Options{Addresses: []string{addr}, TLS: &tls.Config{RootCAs: roots}}))
+	checkLife(t, open(t, Options{URL: "rediss://" + addr, TLS: &tls.Config{RootCAs: roots}, KeyPrefix: "url"}))
+	checkLife(t, open(t, Options{URL: "rediss://" + addr + "?skip_verify=true", KeyPrefix: "unchecked"}))
+	for name, o := range map[string]Options{
+		"unknown authority": {URL: "rediss://" + addr},
+		"another name":      {Addresses: []string{addr}, TLS: &tls.Config{RootCAs: roots, ServerName: "other"}},
+		"no TLS":            {Addresses: []string{addr}},
+		"no TLS there":      {Addresses: []string{server.addr()}, TLS: &tls.Config{RootCAs: roots}},
+	} {
+		o.Timeout = time.Second // a server that waits for a handshake says nothing
+		if err := open(t, o).Ping(context.Background()); err == nil {
+			t.Errorf("%s: connected", name)
+		}
+	}
+}
+
+// makeCertificate writes a certificate for 127.0.0.1 that signs itself.
+func makeCertificate(t *testing.T) (roots *x509.CertPool, certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "redis of a test"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+	if err := errors.Join(os.WriteFile(certFile, certPEM, 0o600), os.WriteFile(keyFile, keyPEM, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	roots = x509.NewCertPool()
+	roots.AppendCertsFromPEM(certPEM)
+	return roots, certFile, keyFile
+}

@@ -1,0 +1,23 @@
+package dedupe
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"strconv"
+	"sync/atomic"
+)
+
+// tokens makes the tokens of claims: the name of this run of the process and a
+// count, so that no two claims anywhere have the same.
+type tokens struct {
+	run   string
+	count *atomic.Uint64
+}
+
+func newTokens() tokens {
+	var b [9]byte
+	rand.Read(b[:]) // never fails, by its contract
+	return tokens{run: base64.RawURLEncoding.EncodeToString(b[:]) + "-", count: new(atomic.Uint64)}
+}
+
+func (t tokens) next() string { return t.run + strconv.FormatUint(t.count.Add(1), 36) }

@@ -1,0 +1,186 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// compiled is a Scheme made ready for requests.
+type compiled struct {
+	extractor
+	scheme     Scheme // with defaults
+	payload    payload
+	timeHeader string   // canonical; "" if the timestamp is labelled or absent
+	id         idSource // what {id} stands for
+	eventID    []idSource
+	url        publicURL
+	needsID    bool // the payload has {id}
+	needsURL   bool
+	idSigned   bool // the whole event id is covered by the signature
+}
+
+// compile checks a scheme, whose defaults are written out, and its id sources.
+func compile(s Scheme, ids []IDSource, url publicURL) (*compiled, error) {
+	c := &compiled{scheme: s, url: url}
+	if err := c.setExtractor(s); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.payload, err = parsePayload(s.Payload); err != nil {
+		return nil, fmt.Errorf("payload: %w", err)
+	}
+	if err := c.setTimestamp(s); err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, errors.New("no event_id is given")
+	}
+	for _, source := range ids {
+		compiled, err := compileID(source)
+		if err != nil {
+			return nil, fmt.Errorf("event_id: %w", err)
+		}
+		c.eventID = append(c.eventID, compiled)
+	}
+	c.needsURL = c.payload.has(partURL)
+	if c.needsURL && url.text == "" {
+		return nil, errors.New("payload: {url} needs public_url; the URL that a client claims cannot be trusted")
+	}
+	if err := c.setPayloadID(s); err != nil {
+		return nil, err
+	}
+	c.idSigned = !slices.ContainsFunc(c.eventID, func(s idSource) bool { return !c.signs(s) })
+	return c, nil
+}
+
+func (c *compiled) setExtractor(s Scheme) error {
+	hash, ok := hashes[s.Algorithm]
+	if !ok {
+		return fmt.Errorf("unknown algorithm %q; there are sha1, sha256 and sha512", s.Algorithm)
+	}
+	encoding, ok := encodings[s.Encoding]
+	if !ok {
+		return fmt.Errorf("unknown encoding %q; there are hex, base64 and base64url", s.Encoding)
+	}
+	if len(s.Headers) == 0 {
+		return errors.New("no signature header is given")
+	}
+	if strings.ContainsFunc(s.Separator, isSignatureByte) {
+		return errors.New("separator: it must not contain what signatures are written with")
+	}
+	for _, label := range append(slices.Clone(s.Labels), s.Timestamp.Field) {
+		if strings.ContainsAny(label, "=,/ \t"+s.Separator) {
+			return fmt.Errorf("label %q contains a separator", label)
+		}
+	}
+	if slices.Contains(s.Labels, "") {
+		return errors.New("a label is empty")
+	}
+	c.extractor = extractor{
+		separator: s.Separator, labels: s.Labels, prefix: s.Prefix,
+		timeLabel: s.Timestamp.Field, encoding: encoding, size: hash.size,
+	}
+	for _, name := range s.Headers {
+		name, err := headerName(name)
+		if err != nil {
+			return err
+		}
+		c.headers = append(c.headers, name)
+	}
+	return nil
+}
+
+func isSignatureByte(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("+/=-_", r)
+}
+
+func (c *compiled) setTimestamp(s Scheme) (err error) {
+	t := s.Timestamp
+	used := c.payload.has(partTime)
+	switch {
+	case t.Field != "" && t.Header != "":
+		return errors.New("timestamp: a field and a header exclude each other")
+	case used && !t.set():
+		return errors.New("payload: {timestamp} needs a timestamp source")
+	case t.set() && !used:
+		return errors.New("timestamp: the payload leaves out {timestamp}, so anybody could change it unnoticed")
+	case !t.set():
+		return nil
+	case t.Unit != UnixSeconds && t.Unit != UnixMillis && t.Unit != RFC3339:
+		return fmt.Errorf("timestamp: unknown unit %q; there are unix_s, unix_ms and rfc3339", t.Unit)
+	case slices.Contains(s.Labels, t.Field):
+		return errors.New("timestamp: its field is a label of signatures as well")
+	}
+	if t.Header != "" {
+		c.timeHeader, err = headerName(t.Header)
+	}
+	return err
+}
+
+// setPayloadID settles what {id} stands for: the scheme's own header, or the
+// one source of the event id.
+func (c *compiled) setPayloadID(s Scheme) (err error) {
+	if c.needsID = c.payload.has(partID); !c.needsID {
+		return nil
+	}
+	if s.IDHeader != "" {
+		c.id, err = compileID(IDSource{FromHeader, s.IDHeader})
+		return err
+	}
+	if c.id = c.eventID[0]; len(c.eventID) > 1 || (c.id.kind != FromHeader && c.id.kind != FromQuery) {
+		return errors.New("payload: {id} needs an event_id that is one header or one query parameter")
+	}
+	return nil
+}
+
+// signs reports whether the signature covers what a source reads.
+func (c *compiled) signs(s idSource) bool {
+	switch s.kind {
+	case FromJSON, FromBodySHA256:
+		return true // every payload has the body
+	case FromQuery:
+		if c.needsURL && c.url.takesQuery {
+			return true
+		}
+	}
+	return c.needsID && s.kind == c.id.kind && s.name == c.id.name
+}
+
+func compileID(s IDSource) (idSource, error) {
+	switch s.Kind {
+	case FromHeader:
+		name, err := headerName(s.Name)
+		return idSource{kind: s.Kind, name: name}, err
+	case FromQuery:
+		if s.Name == "" {
+			return idSource{}, errors.New("a query parameter needs a name")
+		}
+		return idSource{kind: s.Kind, name: s.Name}, nil
+	case FromJSON:
+		path, err := parsePath(s.Name)
+		return idSource{kind: s.Kind, path: path}, err
+	case FromBodySHA256:
+		if s.Name != "" {
+			return idSource{}, errors.New("body_sha256 takes no name")
+		}
+		return idSource{kind: s.Kind}, nil
+	}
+	return idSource{}, fmt.Errorf("unknown source %q; there are header, json, query and body_sha256", s.Kind)
+}
+
+// headerName checks and canonicalises a name. Caddy drops request headers with
+// an underscore or a dot, so such a header would never be seen.
+func headerName(name string) (string, error) {
+	switch {
+	case name == "":
+		return "", errors.New("a header needs a name")
+	case strings.ContainsAny(name, "_."):
+		return "", fmt.Errorf("header %q: Caddy drops headers with `_` or `.` in their names", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }):
+		return "", fmt.Errorf("header %q: the name is not valid", name)
+	}
+	return http.CanonicalHeaderKey(name), nil
+}

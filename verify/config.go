@@ -1,0 +1,167 @@
+package verify
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ToleranceOff as a Config's Tolerance accepts timestamps of any age.
+const ToleranceOff time.Duration = -1
+
+// DefaultTolerance is the tolerance of custom schemes that sign a timestamp.
+const DefaultTolerance = 5 * time.Minute
+
+// Config is how one route verifies its deliveries.
+type Config struct {
+	// Sender names a preset. Exactly one of Sender and Scheme is set.
+	Sender string
+	// Scheme is a scheme of one's own.
+	Scheme *Scheme
+	// Secrets are the keys, any of which may match. At least one.
+	Secrets []Secret
+	// SecretFormat is Text, Base64 or Hex. Default: the sender's; else Text.
+	SecretFormat string
+	// EventID is where the event id is; several sources form a composite id.
+	// Default: the sender's.
+	EventID []IDSource
+	// Tolerance is the accepted age of the signed timestamp, in both directions
+	// and inclusive. Negative (ToleranceOff): any age. Zero: the sender's, or
+	// DefaultTolerance for a custom scheme.
+	Tolerance time.Duration
+	// PublicURL is the URL that the sender was told, for schemes that sign {url}.
+	// A bare origin is completed by the path and query of the request, a URL with
+	// a path and no query by the query.
+	PublicURL string
+}
+
+// New checks a configuration in full and builds its verifier. Its errors say
+// what to change and contain nothing of a secret.
+func New(c Config) (*Verifier, error) {
+	sender, err := c.sender()
+	if err != nil {
+		return nil, err
+	}
+	v := &Verifier{}
+	if v.url, err = parsePublicURL(c.PublicURL); err != nil {
+		return nil, err
+	}
+	same := newIdentity()
+	for _, s := range sender.Schemes {
+		s = s.withDefaults()
+		ids := sender.EventID
+		if len(ids) == 0 && s.IDHeader != "" {
+			ids = []IDSource{{FromHeader, s.IDHeader}}
+		}
+		compiled, err := compile(s, ids, v.url)
+		if err != nil {
+			return nil, err
+		}
+		v.schemes = append(v.schemes, compiled)
+		same.addScheme(compiled)
+	}
+	if err := v.setTolerance(c, sender); err != nil {
+		return nil, err
+	}
+	if sender.UnsignedIDHeader != "" && len(c.EventID) == 0 {
+		v.unsignedID = http.CanonicalHeaderKey(sender.UnsignedIDHeader)
+	}
+	if err := v.setSecrets(c.Secrets, sender, same); err != nil {
+		return nil, err
+	}
+	same.Sum(v.fingerprint[:0])
+	return v, nil
+}
+
+// sender returns the preset with the route's overrides, or a nameless sender
+// that has the route's own scheme.
+func (c *Config) sender() (Sender, error) {
+	var s Sender
+	switch {
+	case c.Sender != "" && c.Scheme != nil:
+		return s, errors.New("a sender and a signature scheme of one's own exclude each other")
+	case c.Scheme != nil:
+		s = Sender{Schemes: []Scheme{*c.Scheme}, SecretFormat: Text, Tolerance: DefaultTolerance}
+	case c.Sender != "":
+		var ok bool
+		if s, ok = SenderNamed(c.Sender); !ok {
+			return s, fmt.Errorf("unknown sender %q; there are %s", c.Sender, strings.Join(Senders(), ", "))
+		}
+	default:
+		return s, errors.New("neither a sender nor a signature scheme is given")
+	}
+	s.SecretFormat = or(c.SecretFormat, s.SecretFormat)
+	if len(c.EventID) > 0 {
+		s.EventID = c.EventID
+	}
+	return s, nil
+}
+
+func (v *Verifier) setTolerance(c Config, sender Sender) error {
+	switch {
+	case !v.HasTimestamp() && c.Tolerance > 0:
+		return errors.New("tolerance: the signature covers no timestamp that could be checked")
+	case !v.HasTimestamp(), c.Tolerance < 0:
+		v.tolerance = ToleranceOff
+	case c.Tolerance > 0:
+		v.tolerance = c.Tolerance
+	default:
+		v.tolerance = sender.Tolerance
+	}
+	return nil
+}
+
+// setSecrets makes the keys. A secret of all schemes has one algorithm: the
+// alternatives of a sender differ in the names of headers only.
+func (v *Verifier) setSecrets(secrets []Secret, sender Sender, same identity) error {
+	if len(secrets) == 0 {
+		return errors.New("no secret is given")
+	}
+	algorithm := or(sender.Schemes[0].Algorithm, SHA256)
+	var texts []string
+	for i, s := range secrets {
+		raw, err := decodeSecret(s.Value, sender.SecretFormat)
+		if err != nil {
+			return fmt.Errorf("secret %d %w", i+1, err)
+		}
+		k, err := newKey(algorithm, raw, s.Until)
+		if err != nil {
+			return fmt.Errorf("secret %d: %w", i+1, err)
+		}
+		v.keys = append(v.keys, k)
+		texts = append(texts, string(raw))
+	}
+	slices.Sort(texts) // the order of secrets makes no difference
+	same.add(texts)
+	return nil
+}
+
+// identity digests what tells two verifiers apart. Its key lives and dies with
+// the process, so that a fingerprint gives no hold for guessing a weak secret.
+type identity struct{ hash.Hash }
+
+var identityKey = rand.Text()
+
+func newIdentity() identity {
+	return identity{hmac.New(sha256.New, []byte(identityKey))}
+}
+
+// add writes with %q, which keeps neighbouring values apart.
+func (id identity) add(values ...any) {
+	for _, v := range values {
+		fmt.Fprintf(id, "%q\n", v)
+	}
+}
+
+func (id identity) addScheme(c *compiled) {
+	s := c.scheme
+	id.add(c.headers, s.Separator, s.Labels, s.Prefix, s.Algorithm, s.Encoding,
+		c.payload, s.Timestamp.Field, c.timeHeader, s.Timestamp.Unit, c.id, c.eventID)
+}

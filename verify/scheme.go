@@ -1,0 +1,109 @@
+package verify
+
+// Names of the algorithms, encodings, secret formats, timestamp units and id
+// sources that configurations may use.
+const (
+	SHA1   = "sha1"
+	SHA256 = "sha256"
+	SHA512 = "sha512"
+
+	Hex       = "hex"       // either case
+	Base64    = "base64"    // standard alphabet, padded, canonical
+	Base64URL = "base64url" // URL alphabet, padded or not, canonical
+	Text      = "text"      // secrets only: the text itself is the key
+
+	UnixSeconds = "unix_s"
+	UnixMillis  = "unix_ms"
+	RFC3339     = "rfc3339"
+
+	FromHeader     = "header"
+	FromJSON       = "json"
+	FromQuery      = "query"
+	FromBodySHA256 = "body_sha256"
+)
+
+// Scheme says how a sender signs.
+type Scheme struct {
+	// The headers that carry signatures. All of them and all their lines are
+	// looked at; any signature may match. Names with `_` or `.` are refused,
+	// since Caddy drops such headers. Required.
+	Headers []string `json:"header,omitempty"`
+
+	// What stands between several signatures in one header value. Spaces and
+	// tabs around each item are ignored. Default: `,`.
+	Separator string `json:"separator,omitempty"`
+
+	// Take only the items with one of these labels, as in `v1=...`, `v1,...` or
+	// `v1/...`, and ignore all others. Default: every item is a signature.
+	Labels []string `json:"label,omitempty"`
+
+	// Fixed text in front of a signature (after the label, where there is one),
+	// as in `sha256=`. Items without it are ignored. Default: none.
+	Prefix string `json:"prefix,omitempty"`
+
+	// The hash of the HMAC: `sha1`, `sha256` or `sha512`. Default: `sha256`.
+	Algorithm string `json:"algorithm,omitempty"`
+
+	// How signatures are written: `hex`, `base64` or `base64url`. Default: `hex`.
+	Encoding string `json:"encoding,omitempty"`
+
+	// The bytes that are signed: a template of literal text and `{body}`,
+	// `{timestamp}`, `{id}`, `{url}` and `{method}`. It must contain `{body}`.
+	// Default: `{body}`.
+	Payload string `json:"payload,omitempty"`
+
+	// Where `{timestamp}` comes from. Default: the scheme signs no timestamp.
+	Timestamp Timestamp `json:"timestamp,omitzero"`
+
+	// IDHeader is the header that `{id}` stands for. Presets set it. In a custom
+	// scheme `{id}` is the route's event id, which must then be one header or
+	// one query parameter. Default: none.
+	IDHeader string `json:"-"`
+}
+
+// Timestamp says where the signed time of a delivery is. At most one of Field
+// and Header may be set.
+type Timestamp struct {
+	// The label of the item of the signature header that holds the time, as the
+	// `t` in `t=1767225600,v1=...`. Default: none.
+	Field string `json:"field,omitempty"`
+
+	// A header of its own that holds the time. Default: none.
+	Header string `json:"header,omitempty"`
+
+	// How the time is written: `unix_s`, `unix_ms` or `rfc3339`.
+	// Default: `unix_s`.
+	Unit string `json:"unit,omitempty"`
+}
+
+func (t Timestamp) set() bool { return t.Field != "" || t.Header != "" }
+
+// IDSource says where the id of the event, or one part of it, is found.
+type IDSource struct {
+	// `header`, `json`, `query` or `body_sha256`. Required.
+	Kind string `json:"kind"`
+
+	// The name of the header or the query parameter, or the path to the member
+	// of the JSON body: member names with dots between them, where `\.` is a dot
+	// inside a name. Empty for `body_sha256`.
+	Name string `json:"name,omitempty"`
+}
+
+// withDefaults returns the scheme with every default written out.
+func (s Scheme) withDefaults() Scheme {
+	s.Separator = or(s.Separator, ",")
+	s.Algorithm = or(s.Algorithm, SHA256)
+	s.Encoding = or(s.Encoding, Hex)
+	s.Payload = or(s.Payload, "{body}")
+	if s.Timestamp.set() {
+		s.Timestamp.Unit = or(s.Timestamp.Unit, UnixSeconds)
+	}
+	return s
+}
+
+func or(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}

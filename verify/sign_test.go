@@ -1,0 +1,96 @@
+package verify
+
+import (
+	"net/http"
+	"testing"
+)
+
+// deliver signs and verifies one delivery.
+func deliver(t *testing.T, v *Verifier, in SignInput, uri string) ID {
+	t.Helper()
+	in.Now = noon
+	h, err := v.Sign(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return idOf(t, v, &Request{Method: or(in.Method, "POST"), URI: uri, Header: h, Body: in.Body})
+}
+
+func TestSampleDeliveriesOfEverySenderVerify(t *testing.T) {
+	for _, name := range Senders() {
+		v := preset(t, name, swSecret)
+		id := deliver(t, v, SignInput{Body: SampleBody(name, "evt \"1\""), ID: "evt \"1\""}, "/")
+		if id.Text != "evt \"1\"" || id.HeaderDiffers {
+			t.Errorf("%s: got %v", name, id)
+		}
+	}
+}
+
+func TestSampleBodyOfAnUnknownSenderHasAnID(t *testing.T) {
+	if id := idOf(t, jsonVerifier(t, "id"), signed(string(SampleBody("", "evt_1")))); id.Key != "evt_1" {
+		t.Errorf("got %v", id)
+	}
+}
+
+func TestEveryCustomSchemeSignsWhatItVerifies(t *testing.T) {
+	const url = "https://h.test/cb?q=1"
+	for name, c := range customSchemes {
+		v := mustNew(t, Config{
+			Scheme: &c.Scheme, PublicURL: "https://h.test", Secrets: []Secret{{Value: testSecret}},
+			EventID: []IDSource{{FromHeader, "X-Id"}},
+		})
+		if id := deliver(t, v, SignInput{Method: "PUT", URL: url, ID: name, Body: []byte("{}")}, "/cb?q=1"); id.Key != name {
+			t.Errorf("%s: got %v", name, id)
+		}
+	}
+}
+
+func TestHeadersLookAsTheSenderWritesThem(t *testing.T) {
+	for _, c := range []struct{ sender, secret, header, want string }{
+		{"paymos", testSecret, "X-Webhook-Signature", paymosHeader(testSecret, noon, "{}")},
+		{"github", testSecret, "X-Hub-Signature-256", "sha256=" + sign(testSecret, "{}")},
+		{"svix", swSecret, "Svix-Timestamp", "1767225600"},
+		{"paymos", testSecret, "X-Webhook-Id", "evt_1"},
+	} {
+		h, err := preset(t, c.sender, c.secret).Sign(SignInput{Body: []byte("{}"), ID: "evt_1", Now: noon})
+		if err != nil || h.Get(c.header) != c.want {
+			t.Errorf("%s: %s is %q (%v)", c.sender, c.header, h.Get(c.header), err)
+		}
+	}
+}
+
+func TestSignUsesTheFirstSecret(t *testing.T) {
+	v := custom(t, Scheme{}, secrets("new", "old"))
+	h, err := v.Sign(SignInput{ID: "1", Body: []byte("{}")})
+	if err != nil || h.Get("X-Sig") != sign("new", "{}") {
+		t.Errorf("%v, %v", h, err)
+	}
+}
+
+func TestSignAsksForWhatIsMissing(t *testing.T) {
+	withURL := func(c *Config) { c.PublicURL = "https://h.test" }
+	for name, v := range map[string]*Verifier{
+		"id header":   preset(t, "github", testSecret),
+		"signed id":   preset(t, "svix", swSecret),
+		"url":         custom(t, Scheme{Payload: "{url}{body}"}, withURL, eventID(IDSource{FromJSON, "id"})),
+		"id in query": custom(t, Scheme{Payload: "{id}{body}"}, eventID(IDSource{FromQuery, "id"})),
+	} {
+		if h, err := v.Sign(SignInput{}); err == nil {
+			t.Errorf("%s: got %v", name, h)
+		}
+	}
+}
+
+func TestSignedQueryIDRoundTrips(t *testing.T) {
+	v := custom(t, Scheme{Payload: "{id}.{body}"}, eventID(IDSource{FromQuery, "id"}))
+	if id := deliver(t, v, SignInput{URL: "https://h.test/cb?id=a%20b", Body: []byte("{}")}, "/cb?id=a%20b"); id.Key != "a b" {
+		t.Errorf("got %v", id)
+	}
+}
+
+func TestUnsignedIDHeaderIsLeftOutWithoutAnID(t *testing.T) {
+	h, err := preset(t, "paymos", testSecret).Sign(SignInput{Body: []byte("{}")})
+	if _, ok := h[http.CanonicalHeaderKey("X-Webhook-Id")]; ok || err != nil {
+		t.Errorf("%v, %v", h, err)
+	}
+}
