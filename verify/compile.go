@@ -146,7 +146,7 @@ func (c *compiled) signs(s idSource) bool {
 			return true
 		}
 	}
-	return c.needsID && s.kind == c.id.kind && s.name == c.id.name
+	return s.kind == c.id.kind && s.name == c.id.name // of {id}, if the payload has it
 }
 
 func compileID(s IDSource) (idSource, error) {

@@ -149,6 +149,7 @@ func TestIDSignedMeansAllOfIt(t *testing.T) {
 		"header":               {Scheme{}, "", []IDSource{header}, false},
 		"signed header":        {Scheme{Payload: "{id}{body}"}, "", []IDSource{header}, true},
 		"another header":       {Scheme{Payload: "{id}{body}", IDHeader: "X-Msg"}, "", []IDSource{header}, false},
+		"query named alike":    {Scheme{Payload: "{id}{body}", IDHeader: "Id"}, "", []IDSource{{FromQuery, "Id"}}, false},
 		"query":                {Scheme{}, "", []IDSource{query}, false},
 		"query of an origin":   {signsURL, "https://h.test", []IDSource{query}, true},
 		"query of a path":      {signsURL, "https://h.test/x", []IDSource{query}, true},

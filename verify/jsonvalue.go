@@ -15,5 +15,5 @@ func JSONValue(doc []byte, path string) (string, error) {
 	if value[0] != '"' {
 		return string(value), nil
 	}
-	return jsonText(value)
+	return jsonText(value[1 : len(value)-1])
 }

@@ -37,6 +37,7 @@ func TestBase64HasOneSpelling(t *testing.T) {
 		{Base64, std[:42] + "9=", false}, // trailing bits that are not zero
 		{Base64, std + "=", false},
 		{Base64, std[:40] + "\n\n\n=", false},
+		{Base64, std[:40] + "AA==", false},
 		{Base64URL, url, true},
 		{Base64URL, url + "=", true},
 		{Base64URL, url + "==", false},
@@ -44,6 +45,7 @@ func TestBase64HasOneSpelling(t *testing.T) {
 		{Base64URL, url[:42] + "9", false},
 		{Base64URL, url[:42] + "\n", false},
 		{Base64URL, url[:41] + "\r\n", false},
+		{Base64URL, url[:41] + "A\n", false},
 	} {
 		dst := make([]byte, 32)
 		if got := decodeDigest(encodings[c.encoding], dst, c.text); got != c.ok || got && string(dst) != string(raw) {

@@ -110,11 +110,16 @@ func TestUnixTimesArePlainDigits(t *testing.T) {
 }
 
 func TestUnreadableTimeIsAcceptedOnlyWithToleranceOff(t *testing.T) {
-	if got, err := checkTime("soon", UnixSeconds, ToleranceOff, noon); err != nil || !got.IsZero() {
+	for _, raw := range []string{"soon", "253402300800"} { // the year 10000
+		if got, err := checkTime(raw, UnixSeconds, ToleranceOff, noon); err != nil || !got.IsZero() {
+			t.Errorf("%s: %v, %v", raw, got, err)
+		}
+		_, err := checkTime(raw, UnixSeconds, time.Hour, noon)
+		isKind(t, err, ErrStale)
+	}
+	if got, err := checkTime("253402300800000", UnixMillis, ToleranceOff, noon); err != nil || !got.IsZero() {
 		t.Errorf("%v, %v", got, err)
 	}
-	_, err := checkTime("soon", UnixSeconds, time.Hour, noon)
-	isKind(t, err, ErrStale)
 }
 
 func TestTimesAreWrittenAsTheyAreRead(t *testing.T) {
