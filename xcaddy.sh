@@ -7,31 +7,21 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 module=github.com/webhook-dedupe/caddy-webhook-dedupe
 xcaddy=github.com/caddyserver/xcaddy/cmd/xcaddy@v0.4.5
 
-command -v go >/dev/null || { echo "xcaddy.sh: Go is needed, see https://go.dev/doc/install" >&2; exit 1; }
+for tool in go git; do
+	command -v $tool >/dev/null || { echo "xcaddy.sh: $tool is needed" >&2; exit 1; }
+done
 caddy=$(go list -m -f '{{.Version}}' github.com/caddyserver/caddy/v2)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-
 GOBIN=$tmp go install "$xcaddy"
-go mod download
 
-# What the arguments name besides this module is fetched here, so that the build
-# itself finds everything in the module cache.
-others=()
-for ((i = 1; i < $#; i++)); do
-	next=$((i + 1))
-	[[ ${!i} == --with && ${!next} != *=* ]] && others+=("${!next}")
-done
-if ((${#others[@]})); then
-	mkdir "$tmp/others"
-	cp go.sum "$tmp/others/"
-	(cd "$tmp/others" && go mod init others && go get "github.com/caddyserver/caddy/v2@$caddy" "${others[@]}" && go mod download) >"$tmp/log" 2>&1 ||
-		{ cat "$tmp/log" >&2; exit 1; }
-fi
+# Go asks whether the path of the package is a module of its own, and a proxy may
+# refuse a path that it does not know. So it is asked of a repository that holds
+# nothing; what is built is this checkout.
+git -c init.defaultBranch=main init -q "$tmp/nothing"
+git -C "$tmp/nothing" -c user.name=- -c user.email=- commit -q --allow-empty -m nothing
 
-# The path of this package is asked for as if it were a module, and a proxy may
-# refuse a path that it does not know. The module cache just says that it has
-# none. Its modules were verified when they came in.
-GOPROXY=file://$(go env GOMODCACHE)/cache/download GOSUMDB=off GOFLAGS=-mod=mod \
+GOPRIVATE=$module,${GOPRIVATE:-} \
+	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$tmp/nothing.insteadOf" GIT_CONFIG_VALUE_0="https://$module" \
 	"$tmp/xcaddy" build "$caddy" --output "${OUTPUT:-./caddy}" \
 	--with "$module/caddymodule" --replace "$module=$PWD" "$@"
