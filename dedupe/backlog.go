@@ -2,6 +2,7 @@ package dedupe
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -48,6 +49,7 @@ type backlog struct {
 	mu          sync.Mutex
 	completions []settlement
 	others      []settlement
+	othersTurn  bool // a completion has just failed
 	running     bool
 	idle        *sync.Cond    // nothing runs any more
 	closing     chan struct{} // closed by close: do not pause
@@ -87,7 +89,8 @@ func (b *backlog) queueOf(s settlement) (queue *[]settlement, limit int) {
 }
 
 // run writes what waits, oldest first, completions before all, pausing while
-// the store fails.
+// the store fails. What fails goes to the end of its queue and lets the other
+// queue try once: one record that cannot be written keeps nothing else waiting.
 func (b *backlog) run() {
 	pause := firstRetry
 	for {
@@ -95,12 +98,19 @@ func (b *backlog) run() {
 		if !ok {
 			return
 		}
-		if err := b.gate.write(s); err == nil {
+		err := b.gate.write(s)
+		if err == nil {
 			b.drop(s)
 			b.gate.observer.Written(s.key, s.kind)
 			pause = firstRetry
 			continue
 		}
+		if s.kind != complete && errors.Is(err, ErrCorrupt) {
+			b.drop(s) // the record is nobody's to settle, and stays so
+			b.gate.observer.Lost(s.key, s.kind)
+			continue
+		}
+		b.turn(s)
 		rang, stop := alarm(b.gate.clock, pause)
 		select {
 		case <-rang:
@@ -123,7 +133,7 @@ func (b *backlog) next() (settlement, bool) {
 	defer b.mu.Unlock()
 	switch {
 	case b.closed:
-	case len(b.completions) > 0:
+	case len(b.completions) > 0 && !(b.othersTurn && len(b.others) > 0):
 		return b.completions[0], true
 	case len(b.others) > 0:
 		return b.others[0], true
@@ -133,11 +143,21 @@ func (b *backlog) next() (settlement, bool) {
 	return settlement{}, false
 }
 
+// turn moves s, the first of its queue, to the end.
+func (b *backlog) turn(s settlement) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	queue, _ := b.queueOf(s)
+	*queue = append((*queue)[1:], s)
+	b.othersTurn = s.kind == complete
+}
+
 // drop takes s, the first of its queue, away.
 func (b *backlog) drop(s settlement) {
 	b.mu.Lock()
 	queue, _ := b.queueOf(s)
 	*queue = (*queue)[1:]
+	b.othersTurn = false
 	b.mu.Unlock()
 	if s.flight != nil {
 		b.gate.flights.forget(s.flight)

@@ -45,8 +45,11 @@ func (c *Claim) renew() {
 	if settled {
 		return
 	}
-	ctx, cancel := c.gate.operation()
-	defer cancel()
+	ctx, end, err := c.gate.operation()
+	if err != nil {
+		return
+	}
+	defer end()
 	owned, err := c.gate.store.Renew(ctx, c.key, c.hold)
 
 	c.mu.Lock()
@@ -126,8 +129,11 @@ func (c *Claim) land(s settlement, late bool, err error) {
 
 // write writes one settlement to the store.
 func (g *Gate) write(s settlement) error {
-	ctx, cancel := g.operation()
-	defer cancel()
+	ctx, end, err := g.operation()
+	if err != nil {
+		return err
+	}
+	defer end()
 	switch s.kind {
 	case complete:
 		return g.store.Complete(ctx, s.key, s.done)

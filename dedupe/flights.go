@@ -62,13 +62,12 @@ func (fs *flights) forget(f *flight) {
 	}
 }
 
-// put makes f, which is over, the flight of its key, unless there is one.
+// put makes f, which is over, the flight of its key. Whoever waits for another
+// one goes on waiting for that.
 func (fs *flights) put(f *flight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if _, ok := fs.byKey[f.key]; !ok {
-		fs.byKey[f.key] = f
-	}
+	fs.byKey[f.key] = f
 }
 
 // stay says that somebody waits for f until t.

@@ -62,6 +62,7 @@ type Gate struct {
 	tokens   tokens
 	flights  flights
 	backlog  *backlog
+	usage    usage
 }
 
 // Options are what a Gate may be told. The zero value is usable.
@@ -94,6 +95,7 @@ func New(store Store, o Options) *Gate {
 		flights:  flights{byKey: make(map[string]*flight)},
 	}
 	g.backlog = newBacklog(g)
+	g.usage.idle.L = &g.usage.mu
 	return g
 }
 
@@ -116,7 +118,9 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 		hold.Attempt, hold.Doubted = 1, true
 		return Verdict{Result: ResultPossibleRepeat, Claim: g.newClaim(e, hold, f), StoreError: err}, nil
 	case err != nil:
-		g.backlog.add(settlement{kind: release, key: e.Key, hold: hold}, err)
+		if !errors.Is(err, ErrCorrupt) {
+			g.backlog.add(settlement{kind: release, key: e.Key, hold: hold}, err)
+		}
 		g.flights.end(f, Verdict{}, err)
 		return Verdict{}, err
 	case r.OwnedBy(hold.Token):
@@ -133,8 +137,11 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 
 // claim asks the store, for as long as one operation may take.
 func (g *Gate) claim(key string, hold Hold, p Policy) (Record, error) {
-	ctx, cancel := g.operation()
-	defer cancel()
+	ctx, end, err := g.operation()
+	if err != nil {
+		return Record{}, err
+	}
+	defer end()
 	r, err := g.store.Claim(ctx, key, hold, !p.Hold)
 	if err == nil && (r.State == Absent || r.State == Failed) {
 		err = errors.New("the store neither granted the claim nor named its owner")
@@ -205,8 +212,14 @@ func (g *Gate) watch(f *flight, p Policy) {
 		if left <= 0 {
 			break
 		}
-		rang, _ := alarm(g.clock, min(pace, left))
-		<-rang
+		rang, stop := alarm(g.clock, min(pace, left))
+		select {
+		case <-rang:
+		case <-g.backlog.closing:
+			stop()
+			g.flights.end(f, verdict, nil)
+			return
+		}
 		r, err := g.lookup(f.key)
 		if err != nil || r.State == InFlight && r.LeaseLeft > 0 {
 			continue
@@ -223,30 +236,41 @@ func (g *Gate) watch(f *flight, p Policy) {
 }
 
 func (g *Gate) lookup(key string) (Record, error) {
-	ctx, cancel := g.operation()
-	defer cancel()
+	ctx, end, err := g.operation()
+	if err != nil {
+		return Record{}, err
+	}
+	defer end()
 	return g.store.Lookup(ctx, key)
 }
 
-// operation is the context of one store operation: never that of a sender, who
-// may hang up at any time.
-func (g *Gate) operation() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), g.timeout)
+// operation begins one store operation, unless the gate is closed. Its context
+// is never that of a sender, who may hang up at any time.
+func (g *Gate) operation() (ctx context.Context, end func(), err error) {
+	if !g.usage.begin() {
+		return nil, nil, errClosed
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
+	return ctx, func() { cancel(); g.usage.end() }, nil
 }
 
 // Bind ties signed bytes to the first id that came with them, for ttl, and
 // reports whether id is that one. See [BindingKey] and [BindingValue].
 func (g *Gate) Bind(key, value string, ttl time.Duration) (bool, error) {
-	ctx, cancel := g.operation()
-	defer cancel()
+	ctx, end, err := g.operation()
+	if err != nil {
+		return false, err
+	}
+	defer end()
 	bound, err := g.store.Bind(ctx, key, value, ttl)
 	return bound == value, err
 }
 
 // Close writes what still waits for the store, for as long as ctx lasts,
 // reports what it could not write to the Observer, and closes the store. It is
-// called after the last claim has been settled.
+// called once. A claim that is settled after it is reported as lost.
 func (g *Gate) Close(ctx context.Context) error {
 	g.backlog.close(ctx)
+	g.usage.close()
 	return g.store.Close()
 }

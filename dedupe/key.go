@@ -15,11 +15,11 @@ const maxReadableID = 64
 // begin a readable one.
 const hashedIDMark = "#"
 
-// Key names an event in a store: "<source>:<id>", or "<source>:<id>:<body>"
+// Key names an event in a store: "<source>:<id>", or "<source>:<id>~<body>"
 // with a fingerprint of the body. The id is exact, case included; it is kept
 // readable where it is short and plain, and hashed otherwise. Sources hold no
-// colon (see [CheckSource]) and a fingerprint is of fixed length, so that two
-// events never share a key.
+// colon (see [CheckSource]) and neither form of an id holds a tilde, so that
+// two events never share a key.
 func Key(source, id, fingerprint string) string {
 	var b strings.Builder
 	b.Grow(len(source) + len(id) + len(fingerprint) + 2)
@@ -32,7 +32,7 @@ func Key(source, id, fingerprint string) string {
 		b.WriteString(shortHash(id))
 	}
 	if fingerprint != "" {
-		b.WriteByte(':')
+		b.WriteByte('~')
 		b.WriteString(fingerprint)
 	}
 	return b.String()

@@ -175,12 +175,19 @@ func (t *timer) fire() {
 // observer counts on that nothing is given up while the store can be reached.
 type observer struct{ g *gateway }
 
-func (o observer) ClaimLost(string)                              {}
+func (o observer) tell(what, key string, do func()) {
+	o.g.w.post(post{kind: postTold, gate: o.g.id, name: what + " " + key, do: func() {
+		o.g.w.note("g%d: %s of %s", o.g.id, what, key)
+		do()
+	}})
+}
+
+func (o observer) ClaimLost(key string)                          { o.tell("claim lost", key, func() {}) }
 func (o observer) RenewFailed(string, error)                     {}
 func (o observer) Deferred(string, dedupe.SettlementKind, error) {}
-func (o observer) Written(string, dedupe.SettlementKind)         {}
+func (o observer) Written(key string, kind dedupe.SettlementKind) {
+	o.tell("written "+string(kind), key, func() {})
+}
 func (o observer) Lost(key string, kind dedupe.SettlementKind) {
-	o.g.w.post(post{kind: postClosed, gate: o.g.id, name: key + string(kind), do: func() {
-		o.g.w.violate("backlog: g%d gave up the %s of %s", o.g.id, kind, key)
-	}})
+	o.tell("lost "+string(kind), key, func() { o.g.w.violate("backlog: g%d gave up the %s of %s", o.g.id, kind, key) })
 }

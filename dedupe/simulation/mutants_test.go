@@ -47,7 +47,7 @@ func TestHistoriesFindMutants(t *testing.T) {
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := uint64(1); seed <= 3000; seed++ {
+			for seed := uint64(1); seed <= 20_000; seed++ {
 				for _, v := range live(t, seed, m.mutant, false).violations {
 					if strings.HasPrefix(v, m.breaks) {
 						t.Logf("found by seed %d: %s", seed, v)
@@ -65,22 +65,14 @@ type renewsAnyones struct{ dedupe.Store }
 
 func (s renewsAnyones) Renew(ctx context.Context, key string, h dedupe.Hold) (bool, error) {
 	r, err := s.Lookup(ctx, key)
-	if err == nil && (r.State == dedupe.InFlight || r.State == dedupe.InDoubt) {
-		owner := h
-		owner.Token, owner.Attempt, owner.Doubted = r.Token, r.Attempt, r.Doubted
-		if r.State == dedupe.InDoubt {
-			err = s.Store.Release(ctx, key, owner)
-			if err == nil {
-				_, err = s.Claim(ctx, key, h, true)
-			}
-			return true, err
-		}
-		if err = s.Store.Release(ctx, key, owner); err == nil {
-			_, err = s.Claim(ctx, key, h, true)
-		}
-		return true, err
+	if err != nil || r.State != dedupe.InFlight && r.State != dedupe.InDoubt {
+		return false, err
 	}
-	return s.Store.Renew(ctx, key, h)
+	if err := s.Release(ctx, key, dedupe.Hold{Token: r.Token, TTL: h.TTL}); err != nil {
+		return false, err
+	}
+	_, err = s.Claim(ctx, key, h, true)
+	return true, err
 }
 
 // releasesAnyones releases whatever is there: no compare.

@@ -35,12 +35,18 @@ func (w *world) checkDelivery(d *delivery, unasked bool) {
 		if forward {
 			break // it bounds what follows
 		}
-		if before.start <= w.time() && w.time() < before.workEnd && !w.excused(before) && !w.excused(d) {
-			w.violate("one at a time: %s is in the upstream from g%d since %v, g%d delivers it too",
-				e.key, before.gateway.id, before.start, d.gateway.id)
+		if w.time() < before.workEnd {
+			w.note("two at a time: %s, since %v and now", e.key, before.start)
+			if !w.excused(before) && !w.excused(d) {
+				w.violate("one at a time: %s is in the upstream from g%d since %v, g%d delivers it too",
+					e.key, before.gateway.id, before.start, d.gateway.id)
+			}
 		}
 		if before.start > claimed {
 			continue
+		}
+		if before.gateway == d.gateway && before.knownAt >= 0 && before.knownAt <= d.asked {
+			w.violate("no repeat: %s is delivered by g%d, which has known since %v that it is done", e.key, d.gateway.id, before.knownAt)
 		}
 		known := before.freedAt >= 0 && before.freedAt <= claimed
 		switch {

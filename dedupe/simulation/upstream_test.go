@@ -29,11 +29,13 @@ type delivery struct {
 	gateway *gateway
 	token   string
 	result  dedupe.Result
-	number  int // the claim's attempt
+	number  int           // the claim's attempt
+	asked   time.Duration // when its sender sent it
 	start   time.Duration
 	workEnd time.Duration // until when the upstream is busy with it
 	settled time.Duration // when the handler had its outcome; -1 before
 	freedAt time.Duration // when it was known to have failed; -1 before
+	knownAt time.Duration // when its process had settled it as accepted; -1 before
 }
 
 // deliver is the handler that calls the upstream and settles the claim.
@@ -41,7 +43,7 @@ func (w *world) deliver(a *attempt, v dedupe.Verdict) {
 	e := a.stream.event
 	d := &delivery{
 		id: int64(len(e.deliveries)), event: e, gateway: a.gateway, token: a.gateway.claimed[e.key], result: v.Result,
-		number: attemptOf(v), start: w.time(), settled: -1, freedAt: -1,
+		number: attemptOf(v), asked: a.start, start: w.time(), settled: -1, freedAt: -1, knownAt: -1,
 	}
 	b, took, outcome := w.draw()
 	d.workEnd = d.start + took
@@ -65,6 +67,9 @@ func (w *world) deliver(a *attempt, v dedupe.Verdict) {
 				id++
 			}
 			w.post(post{kind: postSettled, gate: d.gateway.id, name: e.key, id: id, do: func() {
+				if o == dedupe.OutcomeAccepted {
+					d.knownAt = w.time()
+				}
 				if !late {
 					a.answer(o == dedupe.OutcomeAccepted)
 				}
@@ -86,9 +91,11 @@ func (w *world) deliver(a *attempt, v dedupe.Verdict) {
 
 // outcome notes what the gateway knows of d now.
 func (w *world) outcome(d *delivery, o dedupe.Outcome) {
-	w.note("g%d: the outcome of %s is %s", d.gateway.id, d.event.key, o)
 	if d.settled < 0 {
+		w.note("g%d: the outcome of %s is %s", d.gateway.id, d.event.key, o)
 		d.settled = w.time()
+	} else {
+		w.note("g%d: the outcome of %s is %s, late", d.gateway.id, d.event.key, o)
 	}
 	switch o {
 	case dedupe.OutcomeAccepted:

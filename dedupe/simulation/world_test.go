@@ -3,9 +3,10 @@
 // that a seed determines, with every fault that the promise names, and every
 // history is checked against the promise.
 //
-//	go test ./dedupe/simulation                                  # a few thousand histories
-//	go test ./dedupe/simulation -run Histories -histories 200000 # many
-//	go test ./dedupe/simulation -run Histories -seed 42 -v       # one again, told step by step
+//	go test ./dedupe/simulation                              # a few thousand histories
+//	go test ./dedupe/simulation -run Keep -histories 200000  # many
+//	go test ./dedupe/simulation -run Keep -seed 42 -v        # one again, told step by step
+//	go test ./dedupe/simulation -run Follows -depth 6        # every sequence of 6 steps of a record
 package simulation
 
 import (
@@ -102,6 +103,7 @@ const (
 	postRequest
 	postAdmitted
 	postSettled
+	postTold
 	postClosed
 )
 
