@@ -68,6 +68,7 @@ func (a *App) Start() error {
 		return err
 	}
 	a.lent = lent
+	lent.logger.Store(a.logger)
 	return a.store.Apply(lent.store)
 }
 

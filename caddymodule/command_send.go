@@ -48,10 +48,9 @@ body may be read from a file (@file) or from standard input (@-).
 The exit status is 0 if the answer is a 2xx.`,
 		Example: `  caddy webhook-dedupe send --sender paymos --secret @secret.txt \
     --url http://localhost:8080/webhooks/paymos --event-id evt_1`,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return s.run(os.Stdout) }),
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE:         caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return s.run(os.Stdout) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.sender, "sender", "", "the sender: "+strings.Join(verify.Senders(), ", "))
@@ -94,7 +93,7 @@ func (s sending) run(out io.Writer) (int, error) {
 		fmt.Fprintf(out, "\n%s\n", bytes.TrimSpace(body))
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return 1, nil
+		return 1, fmt.Errorf("the answer is %s", resp.Status) // Caddy exits with 0 without an error
 	}
 	return 0, nil
 }

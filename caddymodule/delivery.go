@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -52,11 +53,13 @@ func (d *delivery) serve() error {
 	if ref := d.guard(lent.gate); ref != nil {
 		return d.refuse(ref)
 	}
-	leave, ref := d.enter()
+	leave, ref := d.enter(lent)
 	if ref != nil {
 		return d.refuse(ref)
 	}
-	v, err := lent.gate.Admit(d.r.Context(), d.event(lent.reuse), d.policy)
+	e := d.event(lent.reuse)
+	e.Waiting = func() { leave(); d.dropBody() } // a copy that waits takes no place
+	v, err := lent.gate.Admit(d.r.Context(), e, d.policy)
 	if err != nil {
 		leave()
 		return d.refuse(unavailable(reasonStore, storeRetry, err))
@@ -132,24 +135,27 @@ func (d *delivery) guard(gate *dedupe.Gate) *refusal {
 
 var errReplayed = errors.New("the same signed bytes came before under another event id")
 
-// enter takes one of the places of max_in_flight. leave gives it back, once.
-func (d *delivery) enter() (leave func(), ref *refusal) {
+// enter takes one of the places of max_in_flight. leave gives it back; further
+// calls do nothing.
+func (d *delivery) enter(lent *loan) (leave func(), ref *refusal) {
 	if d.MaxInFlight <= 0 {
 		return func() {}, nil
 	}
-	if d.inFlight.Add(1) > int64(d.MaxInFlight) {
-		d.inFlight.Add(-1)
-		// Spread, so that a wave of retries does not come back as a wave.
-		again := time.Second + rand.N(9*time.Second)
-		return nil, unavailable(reasonBusy, again, fmt.Errorf("more than %d deliveries are in the upstream", d.MaxInFlight))
+	taken := lent.placesOf(d.Source)
+	leave = sync.OnceFunc(func() { taken.Add(-1) })
+	if taken.Add(1) <= int64(d.MaxInFlight) {
+		return leave, nil
 	}
-	return func() { d.inFlight.Add(-1) }, nil
+	leave()
+	// Spread, so that a wave of retries does not come back as a wave.
+	again := time.Second + rand.N(9*time.Second)
+	return nil, unavailable(reasonBusy, again, fmt.Errorf("%d deliveries are in the upstream, which is max_in_flight", d.MaxInFlight))
 }
 
 // event is the delivery as the state machine sees it.
 func (d *delivery) event(reuse *reuseMemory) dedupe.Event {
 	fingerprint := dedupe.Fingerprint(d.sum)
-	e := dedupe.Event{Key: dedupe.Key(d.Source, d.id.Key, ""), Mark: dedupe.MarkOf(d.sum), Waiting: d.dropBody}
+	e := dedupe.Event{Key: dedupe.Key(d.Source, d.id.Key, ""), Mark: dedupe.MarkOf(d.sum)}
 	if d.forwardReused {
 		d.report.reused = reuse.seen(e.Key, fingerprint)
 		e.Key = dedupe.Key(d.Source, d.id.Key, fingerprint)
@@ -187,11 +193,14 @@ func (d *delivery) deliver(v dedupe.Verdict, lent *loan, leave func()) error {
 	finally := func() {
 		leave()
 		lent.giveBack()
-		underWay.done()
 	}
 	d.r.Header.Set(resultHeader, string(v.Result))
 	sendOnce(d.r)
-	settle := func(o dedupe.Outcome) { d.settle(v.Claim, o) }
+	arrived := sync.OnceFunc(underWay.done)
+	settle := func(o dedupe.Outcome) {
+		defer arrived()
+		d.settle(v.Claim, o)
+	}
 	if d.DryRun {
 		defer finally()
 		return d.observe(settle)

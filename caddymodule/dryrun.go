@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"io"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -59,4 +60,12 @@ func (o *observer) Write(p []byte) (int, error) {
 		o.status = http.StatusOK
 	}
 	return o.ResponseWriterWrapper.Write(p)
+}
+
+// ReadFrom implements [io.ReaderFrom].
+func (o *observer) ReadFrom(r io.Reader) (int64, error) {
+	if o.status == 0 {
+		o.status = http.StatusOK
+	}
+	return o.ResponseWriterWrapper.ReadFrom(r)
 }

@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -209,7 +208,6 @@ type settings struct {
 	allowed        string // the value of the Allow header
 	methods        map[string]bool
 	handshake      handshake
-	inFlight       *atomic.Int64
 }
 
 // CaddyModule returns the Caddy module information.

@@ -54,6 +54,8 @@ func classify(e ending, success func(status int) bool) verdict {
 		return inDoubt(http.StatusBadGateway, errCutOff)
 	case e.err != nil:
 		return classifyError(e)
+	case e.answer.status == 0 && e.expired:
+		return inDoubt(http.StatusGatewayTimeout, context.DeadlineExceeded)
 	case e.answer.status == 0:
 		return verdict{dedupe.OutcomeNotSent, http.StatusBadGateway, errUnhandled}
 	case e.answer.status == statusClientClosed, e.answer.status < 200:

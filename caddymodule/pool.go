@@ -2,7 +2,9 @@ package caddymodule
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
@@ -20,8 +22,17 @@ type openStore struct {
 	store  dedupe.Store
 	gate   *dedupe.Gate
 	reuse  *reuseMemory
-	logger *zap.Logger
 	closed sync.Once
+	// logger is that of the latest configuration: a reload closes the log files
+	// of the one before.
+	logger atomic.Pointer[zap.Logger]
+	places sync.Map // of max_in_flight that are taken, by source: *atomic.Int64
+}
+
+// placesOf counts the deliveries of a source that are in the upstream.
+func (s *openStore) placesOf(source string) *atomic.Int64 {
+	taken, _ := s.places.LoadOrStore(source, new(atomic.Int64))
+	return taken.(*atomic.Int64)
 }
 
 // Destruct implements [caddy.Destructor], when the last reference is gone.
@@ -53,13 +64,29 @@ func (a *App) borrow() (*loan, error) {
 		if err != nil {
 			return nil, err
 		}
-		gate := dedupe.New(store, dedupe.Options{Timeout: a.store.Timeout(), Observer: observing{a.logger}})
-		return &openStore{store: store, gate: gate, reuse: newReuseMemory(), logger: a.logger}, nil
+		s := &openStore{store: store, reuse: newReuseMemory()}
+		s.logger.Store(a.logger)
+		options := dedupe.Options{Timeout: a.store.Timeout(), Observer: observing{&s.logger}}
+		if a.store.Shared() { // a local store fails with the disk that a spool would be on
+			options.Spool = a.spoolFor(identity)
+		}
+		s.gate = dedupe.New(store, options)
+		return s, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &loan{value.(*openStore), identity}, nil
+}
+
+// spoolFor returns the spool of a store, or nil if there can be none.
+func (a *App) spoolFor(identity string) dedupe.Spool {
+	s, err := openSpool(filepath.Join(caddy.AppDataDir(), "webhook_dedupe_spool"), identity)
+	if err != nil {
+		a.logger.Warn("finished events that the store cannot be told of would not outlive this process", zap.Error(err))
+		return nil
+	}
+	return s
 }
 
 // keep takes a second reference.
@@ -68,36 +95,45 @@ func (l *loan) keep() { openStores.LoadOrStore(l.identity, l.openStore) }
 // giveBack gives one reference back. The last one closes the store.
 func (l *loan) giveBack() {
 	if _, err := openStores.Delete(l.identity); err != nil {
-		l.logger.Error("closing the store", zap.Error(err))
+		l.logger.Load().Error("closing the store", zap.Error(err))
 	}
 }
 
 // observing tells the log and the metrics what the gate does in the background.
-type observing struct{ logger *zap.Logger }
+type observing struct{ logger *atomic.Pointer[zap.Logger] }
 
 func (o observing) ClaimLost(key string) {
 	metrics.claimsLost.Inc()
-	o.logger.Error("another gateway took over an event whose delivery is still in the upstream here: its lease could not be renewed in time",
+	o.logger.Load().Error("another gateway took over an event whose delivery is still in the upstream here: its lease could not be renewed in time",
 		zap.String("event", shortened(key)))
 }
 
 func (o observing) RenewFailed(key string, err error) {
-	o.logger.Warn("a lease could not be renewed; trying again", zap.String("event", shortened(key)), zap.Error(err))
+	o.logger.Load().Warn("a lease could not be renewed; trying again", zap.String("event", shortened(key)), zap.Error(err))
 }
 
 func (o observing) Deferred(key string, kind dedupe.SettlementKind, err error) {
 	metrics.settlementsWaiting.Inc()
-	o.logger.Warn("the store could not take an outcome; trying again",
+	o.logger.Load().Warn("the store could not take an outcome; trying again",
 		zap.String("event", shortened(key)), zap.String("kind", string(kind)), zap.Error(err))
 }
 
 func (o observing) Written(key string, kind dedupe.SettlementKind) {
 	metrics.settlementsWaiting.Dec()
-	o.logger.Info("the store took an outcome that waited", zap.String("event", shortened(key)), zap.String("kind", string(kind)))
+	o.logger.Load().Info("the store took an outcome that waited", zap.String("event", shortened(key)), zap.String("kind", string(kind)))
+}
+
+func (o observing) Spooled(key string) {
+	metrics.settlementsWaiting.Dec()
+	o.logger.Load().Error("a finished event could not be written to the store; the next start will write it", zap.String("event", shortened(key)))
+}
+
+func (o observing) SpoolFailed(err error) {
+	o.logger.Load().Error("finished events that wait for the store would not outlive this process", zap.Error(err))
 }
 
 func (o observing) Lost(key string, kind dedupe.SettlementKind) {
 	metrics.settlementsLost.Inc()
-	o.logger.Error("an outcome was never written to the store: a copy of this event may reach the upstream again",
+	o.logger.Load().Error("an outcome was never written to the store: a copy of this event may reach the upstream again",
 		zap.String("event", shortened(key)), zap.String("kind", string(kind)))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -31,7 +30,6 @@ const (
 // reaches out to nothing.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
-	h.inFlight = new(atomic.Int64)
 	app, err := ctx.App(appName)
 	if err != nil {
 		return err
@@ -174,6 +172,9 @@ func (h *Handler) setPolicy(verify.Sender) error {
 	h.policy = dedupe.Policy{
 		TTL: time.Duration(h.TTL), Lease: time.Duration(h.Lease), Wait: time.Duration(*h.Wait),
 		Hold: hold, ForwardOnError: forward,
+	}
+	if h.DryRun {
+		h.policy.Wait = 0 // a dry run holds nothing up
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -31,7 +32,9 @@ type report struct {
 	secret  int // 1 is the first
 	doneAt  time.Time
 	reused  bool
-	err     error
+	// mu guards err against a chain that was given up and reads placeholders on.
+	mu  sync.Mutex
+	err error
 }
 
 // verified notes what a genuine delivery says of itself.
@@ -68,6 +71,8 @@ func (rep *report) admitted(v dedupe.Verdict, d *delivery) {
 func (rep *report) delivered(v verdict) {
 	rep.outcome = v.outcome
 	if v.err != nil {
+		rep.mu.Lock()
+		defer rep.mu.Unlock()
 		rep.err = v.err
 	}
 }
@@ -152,6 +157,8 @@ func (d *delivery) placeholder(key string) (any, bool) {
 	case "http.webhook_dedupe.attempt":
 		return strconv.Itoa(d.report.attempt), true
 	case "http.webhook_dedupe.error":
+		d.report.mu.Lock()
+		defer d.report.mu.Unlock()
 		if d.report.err == nil {
 			return "", true
 		}

@@ -32,8 +32,7 @@ type exchange struct {
 	settle func(dedupe.Outcome)
 
 	mu      sync.Mutex
-	settled bool
-	given   bool // given up: the handler has gone on without the chain
+	settled dedupe.Outcome // the last one that was written; empty before that
 }
 
 // result is what the handler gets from an exchange.
@@ -57,9 +56,12 @@ func (x *exchange) run(finally func()) result {
 
 	ended := make(chan result, 1)
 	go func() {
-		defer finally()
 		defer cancel()
-		ended <- x.call(ctx)
+		res := func() result {
+			defer finally() // before the answer: its sender may come again at once
+			return x.call(ctx)
+		}()
+		ended <- res
 	}()
 	deadline := time.NewTimer(x.timeout + overtime)
 	defer deadline.Stop()
@@ -97,20 +99,26 @@ func (x *exchange) call(ctx context.Context) (res result) {
 		res.panicked = e.panicked
 		res.err = fmt.Errorf("panic: %v", e.panicked)
 	}
-	x.settleOnce(res.outcome)
+	res.outcome = x.settleOnce(res.outcome) // a long answer counts as it was when it overflowed
 	return res
 }
 
-// settleOnce settles the exchange, unless that has happened. What comes after
-// the exchange was given up is settled too: it resolves the doubt.
-func (x *exchange) settleOnce(o dedupe.Outcome) {
+// settleOnce settles the exchange, unless that has happened, and returns the
+// outcome that counts. An answer that comes after the exchange was given up is
+// settled too: it resolves the doubt.
+func (x *exchange) settleOnce(o dedupe.Outcome) dedupe.Outcome {
 	x.mu.Lock()
-	again := x.settled && !x.given
-	x.settled, x.given = true, false
-	x.mu.Unlock()
+	before := x.settled
+	again := before != "" && (before != dedupe.OutcomeUnanswered || o == dedupe.OutcomeUnanswered)
 	if !again {
-		x.settle(o)
+		x.settled = o
 	}
+	x.mu.Unlock()
+	if again {
+		return before
+	}
+	x.settle(o)
+	return o
 }
 
 // overflowed settles a long answer on its status, before it is complete, and
@@ -125,17 +133,9 @@ func (x *exchange) overflowed(status int) bool {
 // sender, and the delivery is in doubt.
 func (x *exchange) giveUp() result {
 	begun := x.rec.abandon()
-	x.mu.Lock()
-	settled := x.settled
-	x.settled, x.given = true, true
-	x.mu.Unlock()
-	if !settled {
-		x.settle(dedupe.OutcomeUnanswered)
-	}
-	return result{
-		verdict: inDoubt(http.StatusGatewayTimeout, fmt.Errorf("the upstream did not answer within %v: %w", x.timeout, context.DeadlineExceeded)),
-		answer:  answer{begun: begun},
-	}
+	v := inDoubt(http.StatusGatewayTimeout, fmt.Errorf("the upstream did not answer within %v: %w", x.timeout, context.DeadlineExceeded))
+	v.outcome = x.settleOnce(v.outcome)
+	return result{verdict: v, answer: answer{begun: begun}}
 }
 
 func varsOf(ctx context.Context) map[string]any {

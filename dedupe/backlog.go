@@ -23,6 +23,8 @@ type settlement struct {
 	key  string
 	hold Hold
 	done Done
+	at   time.Time // of a completion
+	kept bool      // a completion that outlives the process
 	// flight answers for the event until a completion is written.
 	flight *flight
 }
@@ -72,7 +74,7 @@ func (b *backlog) add(s settlement, err error) {
 		b.lose(s)
 		return
 	}
-	*queue = append(*queue, s)
+	*queue = append(*queue, b.keep(s))
 	if !b.running {
 		b.running = true
 		go b.run()
@@ -158,10 +160,29 @@ func (b *backlog) drop(s settlement) {
 	queue, _ := b.queueOf(s)
 	*queue = (*queue)[1:]
 	b.othersTurn = false
+	if s.kept && len(b.completions) == 0 {
+		b.spooled(b.gate.spool.Clear())
+	}
 	b.mu.Unlock()
 	if s.flight != nil {
 		b.gate.flights.forget(s.flight)
 	}
+}
+
+// keep puts a completion where it outlives the process.
+func (b *backlog) keep(s settlement) settlement {
+	if s.kind == complete && b.gate.spool != nil {
+		s.kept = b.spooled(b.gate.spool.Keep(Completion{Key: s.key, Done: s.done, At: s.at}))
+	}
+	return s
+}
+
+// spooled reports whether the spool did what it was asked.
+func (b *backlog) spooled(err error) bool {
+	if err != nil {
+		b.gate.observer.SpoolFailed(err)
+	}
+	return err == nil
 }
 
 func (b *backlog) lose(s settlement) {
@@ -189,6 +210,10 @@ func (b *backlog) close(ctx context.Context) {
 	b.completions, b.others = nil, nil
 	b.mu.Unlock()
 	for _, s := range rest {
-		b.lose(s)
+		if s.kept {
+			b.gate.observer.Spooled(s.key)
+		} else {
+			b.lose(s)
+		}
 	}
 }

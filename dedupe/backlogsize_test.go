@@ -20,6 +20,8 @@ type counting struct {
 }
 
 func (c *counting) Deferred(string, SettlementKind, error) { c.deferred.Add(1) }
+func (c *counting) Spooled(string)                         {}
+func (c *counting) SpoolFailed(error)                      {}
 func (c *counting) Lost(string, SettlementKind)            { c.lost.Add(1) }
 
 // TestBacklogOfCompletionsIsBounded: what does not fit is reported, and so is

@@ -83,7 +83,7 @@ func (c *Claim) Settle(o Outcome) error {
 	s := settlement{key: c.key, hold: c.hold}
 	switch o {
 	case OutcomeAccepted:
-		s.kind, s.done = complete, Done{Mark: c.mark, TTL: c.hold.TTL}
+		s.kind, s.done, s.at = complete, Done{Mark: c.mark, TTL: c.hold.TTL}, c.gate.clock.Now()
 	case OutcomeRefused, OutcomeNotSent:
 		s.kind = release
 	default:
@@ -110,7 +110,7 @@ func (c *Claim) Settle(o Outcome) error {
 // yet, copies are told here.
 func (c *Claim) land(s settlement, late bool, err error) {
 	g := c.gate
-	v := Verdict{Result: ResultDuplicate, DoneAt: g.clock.Now(), mark: c.mark, marked: true}
+	v := Verdict{Result: ResultDuplicate, DoneAt: s.at, mark: c.mark, marked: true}
 	switch {
 	case err == nil && !late:
 		g.flights.end(c.flight, v, nil)

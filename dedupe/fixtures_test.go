@@ -271,4 +271,6 @@ func (s *seen) ClaimLost(string)                                    { s.add("cla
 func (s *seen) RenewFailed(string, error)                           { s.add("renew failed") }
 func (s *seen) Deferred(_ string, k dedupe.SettlementKind, _ error) { s.add("deferred " + string(k)) }
 func (s *seen) Written(_ string, k dedupe.SettlementKind)           { s.add("written " + string(k)) }
+func (s *seen) Spooled(string)                                      { s.add("spooled") }
+func (s *seen) SpoolFailed(error)                                   { s.add("spool failed") }
 func (s *seen) Lost(_ string, k dedupe.SettlementKind)              { s.add("lost " + string(k)) }

@@ -63,6 +63,7 @@ type Gate struct {
 	flights  flights
 	backlog  *backlog
 	usage    usage
+	spool    Spool // or nil
 }
 
 // Options are what a Gate may be told. The zero value is usable.
@@ -73,6 +74,9 @@ type Options struct {
 	Clock Clock
 	// Observer is told of what happens outside of any delivery. Default nobody.
 	Observer Observer
+	// Spool keeps what the store could not be told. It is closed with the Gate.
+	// Default: what is left at the end of the process is lost.
+	Spool Spool
 }
 
 // New returns a Gate in front of store, which it closes in [Gate.Close].
@@ -88,6 +92,7 @@ func New(store Store, o Options) *Gate {
 	}
 	g := &Gate{
 		store:    store,
+		spool:    o.Spool,
 		timeout:  o.Timeout,
 		clock:    o.Clock,
 		observer: o.Observer,
@@ -96,6 +101,7 @@ func New(store Store, o Options) *Gate {
 	}
 	g.backlog = newBacklog(g)
 	g.usage.idle.L = &g.usage.mu
+	g.restore()
 	return g
 }
 
@@ -272,5 +278,9 @@ func (g *Gate) Bind(key, value string, ttl time.Duration) (bool, error) {
 func (g *Gate) Close(ctx context.Context) error {
 	g.backlog.close(ctx)
 	g.usage.close()
-	return g.store.Close()
+	err := g.store.Close()
+	if g.spool != nil {
+		err = errors.Join(err, g.spool.Close())
+	}
+	return err
 }

@@ -15,6 +15,11 @@ type Observer interface {
 	// Lost: a settlement that waited was given up, because too many wait or the
 	// process ends.
 	Lost(key string, kind SettlementKind)
+	// Spooled: a completion still waits when the process ends, and the next one
+	// will write it.
+	Spooled(key string)
+	// SpoolFailed: completions that wait would not outlive the process.
+	SpoolFailed(err error)
 }
 
 type nobody struct{}
@@ -24,3 +29,5 @@ func (nobody) RenewFailed(string, error)              {}
 func (nobody) Deferred(string, SettlementKind, error) {}
 func (nobody) Written(string, SettlementKind)         {}
 func (nobody) Lost(string, SettlementKind)            {}
+func (nobody) Spooled(string)                         {}
+func (nobody) SpoolFailed(error)                      {}

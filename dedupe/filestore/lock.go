@@ -34,3 +34,8 @@ func lockDir(dir string, wait time.Duration) (io.Closer, error) {
 		time.Sleep(lockRetry)
 	}
 }
+
+// Lock takes a directory for this process, as Open does but without waiting. It
+// returns an error that wraps [ErrLocked] if another process has it. Closing the
+// lock, and the end of the process, give it back.
+func Lock(dir string) (io.Closer, error) { return lockDir(dir, 0) }

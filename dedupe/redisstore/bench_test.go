@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 // BenchmarkClaimComplete is one event from its claim to its end, by callers at
 // once: as the store does it, and with a pipeline for each caller.
 func BenchmarkClaimComplete(b *testing.B) {
-	for _, callers := range []int{1, 50} {
+	for _, callers := range []int{2, 50} {
 		for _, how := range []string{"combined", "plain"} {
 			b.Run(fmt.Sprintf("callers=%d/%s", callers, how), func(b *testing.B) {
 				s := openAt(b, startServer(b).addr())
@@ -34,7 +35,7 @@ func plain(s *Store) {
 
 func benchmark(b *testing.B, s *Store, callers int) {
 	var next atomic.Int64
-	b.SetParallelism(max(1, callers/2)) // of two processors
+	b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		ctx := context.Background()

@@ -143,6 +143,24 @@ func TestTakeoverJudgesTheRecordAsItIsInTheServer(t *testing.T) {
 	if err != nil || r.OwnedBy("second") {
 		t.Errorf("a second takeover, decided before the first: %+v, %v", r, err)
 	}
+	server.advance(30 * time.Second)
+	// Somebody saw it failed, before it was claimed again and lapsed.
+	r, err = c.runScript(context.Background(), claimScript, "a:1", hold("third"), "0")
+	if err != nil || r.OwnedBy("third") {
+		t.Errorf("a retry took over a lapsed claim against its will: %+v, %v", r, err)
+	}
+}
+
+func TestRepeatedClaimNeverEndsWithASpentLease(t *testing.T) {
+	server := startServer(t)
+	s := openAt(t, server.addr())
+	for _, late := range []time.Duration{15 * time.Second, 25 * time.Second} {
+		claim(t, s, "a:1", "own")
+		server.advance(late)
+		if r := claim(t, s, "a:1", "own"); !r.OwnedBy("own") || r.Attempt != 1 || r.LeaseLeft < hold("own").Lease/2 {
+			t.Errorf("repeated %v later: %+v", late, r)
+		}
+	}
 }
 
 func TestKeysAreReadableAndOfTwoKinds(t *testing.T) {
@@ -198,11 +216,12 @@ func TestCallerWhoIsGoneSendsNothingAndCancelsNothing(t *testing.T) {
 	proxy := startProxy(t, server.addr())
 	through := openAt(t, proxy.addr)
 	ctx, cancel = context.WithCancel(context.Background())
+	lost, _ := once("I:own", sever)
 	proxy.decideBy(func(request string) fate {
 		if strings.Contains(request, "I:own") {
 			cancel() // the sender hangs up while the claim is on its way
 		}
-		return pass
+		return lost(request)
 	})
 	if r, err := through.Claim(ctx, "a:1", hold("own"), true); err != nil || !r.OwnedBy("own") {
 		t.Errorf("a claim whose sender hung up: %+v, %v", r, err)

@@ -216,15 +216,16 @@ func TestCallerLeavesAtItsDeadlineAndTheBatchStaysForTheOthers(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	occupy(t, c, g, &all)
+	hasty, leave := context.WithTimeout(context.Background(), patience/2)
+	gone := make(chan error)
+	go func() { gone <- c.do(hasty, command("hasty")) }()
+	waitFor(t, c, 1)
 	patient := within(t)
 	all.Go(func() {
 		if err := c.do(patient, command("patient")); err != nil {
 			t.Error(err)
 		}
 	})
-	hasty, leave := context.WithCancel(within(t))
-	gone := make(chan error)
-	go func() { gone <- c.do(hasty, command("hasty")) }()
 	waitFor(t, c, 2)
 	g.release <- struct{}{}
 	<-g.started

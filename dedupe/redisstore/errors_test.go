@@ -1,10 +1,12 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,6 +136,34 @@ func TestKeyThatKeepsVanishingIsAnError(t *testing.T) {
 	for _, step := range []string{"claim", "bind"} {
 		if got, err := operations(s, "a:1")[step](); !errors.Is(err, errVanished) {
 			t.Errorf("%s: %v, %v", step, got, err)
+		}
+	}
+}
+
+// An old record may expire between the commands of one step.
+func TestKeyThatVanishedOnceIsAskedForAgain(t *testing.T) {
+	for name, first := range map[string]map[string]string{
+		"before GET":  {"set": "$-1", "get": "$-1", "pttl": ":-2"},
+		"before PTTL": {"set": "$-1", "get": "$1\r\n7", "pttl": ":-2"},
+	} {
+		var sets atomic.Int32
+		addr := startStub(t, func(args []string) string {
+			if args[0] == "set" {
+				sets.Add(1)
+			}
+			if sets.Load() > 1 {
+				return map[string]string{"set": "+OK", "get": "$18\r\nI:own:1:0:500:1000", "pttl": ":900"}[args[0]]
+			}
+			return first[args[0]]
+		})
+		s := openAt(t, addr)
+		if r, err := s.Lookup(context.Background(), "a:1"); err != nil || r != (dedupe.Record{}) {
+			t.Errorf("%s: lookup: %+v, %v, want no record", name, r, err)
+		}
+		h := dedupe.Hold{Token: "own", Lease: 500 * time.Millisecond, TTL: time.Second}
+		r, err := s.Claim(context.Background(), "a:1", h, true)
+		if err != nil || !r.OwnedBy("own") || r.LeaseLeft != 400*time.Millisecond {
+			t.Errorf("%s: claim: %+v, %v", name, r, err)
 		}
 	}
 }

@@ -100,6 +100,16 @@ func TestFrozenServerEndsInAnErrorAndIsUsedAgain(t *testing.T) {
 	})
 }
 
+func TestTimeoutEndsTheWaitForOthers(t *testing.T) {
+	s := open(t, Options{Addresses: []string{"127.0.0.1:1"}, Timeout: 50 * time.Millisecond})
+	s.current.Load().batches.underWay = maxBatches // whose answers never come
+	for _, step := range []string{"claim", "complete", "lookup", "bind"} {
+		if got, err := operations(s, "a:1")[step](); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v, %v", step, got, err)
+		}
+	}
+}
+
 func TestRestartedServerIsUsedAgain(t *testing.T) {
 	server := startServer(t)
 	s := openAt(t, server.addr())
@@ -216,7 +226,7 @@ func TestServerThatRefusesTheConnectionAnswersNothing(t *testing.T) {
 		"ERR max number of clients reached",
 	} {
 		addr := startStub(t, func([]string) string { return "-" + wording })
-		s := open(t, Options{Addresses: []string{addr}, Password: "pw-of-mine", Timeout: time.Second})
+		s := open(t, Options{Addresses: []string{addr}, Password: "pw-of-mine"})
 		for step, do := range operations(s, "a:1") {
 			checkRefused(t, step, wording, do)
 		}

@@ -41,7 +41,7 @@ func (r resolved) identity() string {
 	case r.master != "":
 		mode = fmt.Sprintf("sentinel %q", r.master)
 	}
-	return fmt.Sprintf("redis %s %q user %q db %d prefix %q", mode, addresses, r.username, r.db, r.prefix)
+	return fmt.Sprintf("%s %q user %q db %d prefix %q", mode, addresses, r.username, r.db, r.prefix)
 }
 
 // sameClient reports whether a client made from r serves other as well.

@@ -182,6 +182,8 @@ func (o observer) tell(what, key string, do func()) {
 	}})
 }
 
+func (o observer) Spooled(key string)                            {}
+func (o observer) SpoolFailed(err error)                         {}
 func (o observer) ClaimLost(key string)                          { o.tell("claim lost", key, func() {}) }
 func (o observer) RenewFailed(string, error)                     {}
 func (o observer) Deferred(string, dedupe.SettlementKind, error) {}

@@ -1,0 +1,142 @@
+package caddymodule
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+)
+
+const stripeRoute = `route {
+	webhook_dedupe stripe {
+		source $SOURCE
+		secret $SECRET
+	}
+	upstream
+}`
+
+func TestDuplicateNeverReachesUpstream(t *testing.T) {
+	var calls atomic.Int64
+	g := newGateway(t, stripeRoute, counting(&calls))
+	expect(t, g.send("stripe", "evt_1"), 200, "first")
+	expect(t, g.send("stripe", "evt_1"), 200, "duplicate")
+	expect(t, g.send("stripe", "evt_2"), 200, "first")
+	if n := calls.Load(); n != 2 {
+		t.Errorf("the upstream was called %d times", n)
+	}
+}
+
+func TestRefusedEventIsLetThroughAgain(t *testing.T) {
+	var calls atomic.Int64
+	g := newGateway(t, stripeRoute, func(w http.ResponseWriter, _ *http.Request) error {
+		if calls.Add(1) == 1 {
+			w.Header().Set("X-Why", "not today")
+			http.Error(w, "try later", http.StatusTeapot)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return nil
+	})
+	refused := g.send("stripe", "evt_1")
+	expect(t, refused, http.StatusTeapot, "first")
+	if body, _ := io.ReadAll(refused.Body); string(body) != "try later\n" || refused.Header.Get("X-Why") == "" {
+		t.Errorf("the upstream's refusal was changed: %q, %v", body, refused.Header)
+	}
+	expect(t, g.send("stripe", "evt_1"), http.StatusAccepted, "retry")
+	expect(t, g.send("stripe", "evt_1"), http.StatusOK, "duplicate")
+}
+
+func TestEventInDoubtWaitsForItsLease(t *testing.T) {
+	g := newGateway(t, strings.Replace(stripeRoute, "source", "wait 0\nsource", 1), func(http.ResponseWriter, *http.Request) error {
+		panic(http.ErrAbortHandler)
+	})
+	cutOff := g.send("stripe", "evt_1")
+	expect(t, cutOff, http.StatusBadGateway, "first")
+	if got := cutOff.Header.Get("Retry-After"); got != "30" {
+		t.Errorf("Retry-After %q is not the lease", got)
+	}
+	again := g.send("stripe", "evt_1")
+	expect(t, again, http.StatusServiceUnavailable, "in-flight")
+	if again.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if s := g.store.state(g.source + ":evt_1"); s != dedupe.InDoubt {
+		t.Errorf("the record is %v", s)
+	}
+}
+
+func TestDuplicateAnswerIsTheRoutesOwn(t *testing.T) {
+	var calls atomic.Int64
+	site := strings.Replace(stripeRoute, "source", "duplicate 202 `{\"ok\":true}` application/json\nsource", 1)
+	g := newGateway(t, site, counting(&calls))
+	g.send("stripe", "evt_1")
+	resp := g.send("stripe", "evt_1")
+	expect(t, resp, http.StatusAccepted, "duplicate")
+	body, _ := io.ReadAll(resp.Body)
+	if string(body) != `{"ok":true}` || resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get("Content-Length") != "11" {
+		t.Errorf("got %q with %v", body, resp.Header)
+	}
+}
+
+func TestUpstreamGetsBodyAndHeadersUnchanged(t *testing.T) {
+	body := "{ \"id\" : \"evt_1\",\n \"x\":\"\xff\u2028\\/\" }"
+	g := newGateway(t, stripeRoute, func(w http.ResponseWriter, r *http.Request) error {
+		got, err := io.ReadAll(r.Body)
+		if err != nil || string(got) != body || r.ContentLength != int64(len(body)) || r.GetBody != nil {
+			t.Errorf("got %q, length %d, GetBody %v, %v", got, r.ContentLength, r.GetBody != nil, err)
+		}
+		if r.Header.Get("X-Custom") != "a, b" || r.Header.Get("Stripe-Signature") == "" || r.Header.Get(resultHeader) != "first" {
+			t.Errorf("got headers %v", r.Header)
+		}
+		if len(r.Header["Webhook-Dedupe-Evil"]) > 0 {
+			t.Error("a forged header came through")
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+	r := signed(t, "stripe", "evt_1", body)
+	r.Header.Set("X-Custom", "a, b")
+	r.Header.Set(resultHeader, "retry")
+	r.Header.Set("Webhook-Dedupe-Evil", "1")
+	r.ContentLength = -1 // chunked
+	r.TransferEncoding = []string{"chunked"}
+	expect(t, g.do(r), http.StatusNoContent, "first")
+}
+
+func TestUpstreamCannotSpeakForTheGateway(t *testing.T) {
+	g := newGateway(t, stripeRoute, func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set(resultHeader, "duplicate")
+		w.WriteHeader(http.StatusOK)
+		return nil
+	})
+	resp := g.send("stripe", "evt_1")
+	if got := resp.Header.Values(resultHeader); len(got) != 1 || got[0] != "first" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestOnlyNamedSuccessesAreSuccess(t *testing.T) {
+	var calls atomic.Int64
+	site := strings.Replace(stripeRoute, "source", "success 202 204\nsource", 1)
+	g := newGateway(t, site, answering(&calls, http.StatusOK, "hello"))
+	resp := g.send("stripe", "evt_1")
+	expect(t, resp, http.StatusBadGateway, "first")
+	if body, _ := io.ReadAll(resp.Body); len(body) > 0 {
+		t.Errorf("the sender sees %q", body)
+	}
+	expect(t, g.send("stripe", "evt_1"), http.StatusBadGateway, "retry")
+}
+
+func TestRedirectIsNotFollowedIntoALoss(t *testing.T) {
+	g := newGateway(t, stripeRoute, func(w http.ResponseWriter, r *http.Request) error {
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		return nil
+	})
+	resp := g.send("stripe", "evt_1")
+	expect(t, resp, http.StatusBadGateway, "first")
+	if resp.Header.Get("Location") != "" {
+		t.Error("the Location leaked")
+	}
+}

@@ -1,0 +1,96 @@
+package caddymodule
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+func TestExitWithoutAGracePeriodWaitsForDeliveries(t *testing.T) {
+	p := new(exitPlan)
+	ctx, cancel := p.patience()
+	defer cancel()
+	if _, bounded := ctx.Deadline(); bounded {
+		t.Error("the patience has an end")
+	}
+	ctx, cancel = p.budget()
+	defer cancel()
+	if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > drainTime {
+		t.Errorf("closing a store may take until %v", end)
+	}
+}
+
+func TestExitEndsWithTheGracePeriod(t *testing.T) {
+	p := &exitPlan{grace: time.Hour, end: time.Now().Add(time.Minute)}
+	for name, of := range map[string]func() (context.Context, context.CancelFunc){"patience": p.patience, "budget": p.budget} {
+		ctx, cancel := of()
+		defer cancel()
+		if end, bounded := ctx.Deadline(); !bounded || !end.Equal(p.end) {
+			t.Errorf("%s ends at %v", name, end)
+		}
+	}
+}
+
+func TestReloadIsNoExit(t *testing.T) {
+	p := &exitPlan{grace: time.Hour}
+	if err := p.Handle(context.Background(), caddy.Event{}); err != nil || !p.end.IsZero() {
+		t.Errorf("the end is set to %v, %v", p.end, err)
+	}
+}
+
+func TestGracePeriodIsTheServers(t *testing.T) {
+	store := newFakeStore()
+	ctx, err := provision(t, "{\nadmin off\nauto_https off\ngrace_period 7s\nshutdown_delay 2s\nwebhook_dedupe {\nstore test "+store.name+"\n}\n}\nhttp://x {\nwebhook_dedupe stripe {\nsecret x\n}\n}", newLogBook())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := gracePeriod(ctx); got != 9*time.Second {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestExitWaitsForDeliveriesAndClosesTheStores(t *testing.T) {
+	up := newBlocking()
+	g := newGateway(t, stripeRoute, up.serve)
+	ctx, hangUp := context.WithCancel(context.Background())
+	first := g.start(signed(t, "stripe", "evt_1").WithContext(ctx))
+	receive(t, up.called, "the call")
+	hangUp()
+
+	var returned atomic.Bool
+	finished := make(chan struct{})
+	go func() {
+		new(exitPlan).finish(context.Background())
+		returned.Store(true)
+		close(finished)
+	}()
+	if g.store.isClosed() || returned.Load() {
+		t.Error("the exit did not wait")
+	}
+	close(up.goOn)
+	receive(t, finished, "the exit")
+	receive(t, first, "the answer")
+	if !g.store.isClosed() {
+		t.Error("the store is open still")
+	}
+	if err := g.app.Cleanup(); err != nil { // closes nothing twice
+		t.Error(err)
+	}
+	g.app.lent = nil
+}
+
+func TestExitGivesUpAtTheEndOfTheGracePeriod(t *testing.T) {
+	up := newBlocking()
+	g := newGateway(t, stripeRoute, up.serve)
+	first := g.start(signed(t, "stripe", "evt_1"))
+	receive(t, up.called, "the call")
+	(&exitPlan{grace: time.Second, end: time.Now()}).finish(context.Background())
+	if line := g.logs.last(t, "exiting while deliveries are in the upstream: their events are in doubt"); line["deliveries"] != 1.0 {
+		t.Errorf("the log says %v", line)
+	}
+	close(up.goOn)
+	receive(t, first, "the answer")
+}

@@ -1,0 +1,295 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+)
+
+// call is an exchange under test, with the outcomes that it settled.
+type call struct {
+	*exchange
+	sender *httptest.ResponseRecorder
+	vars   map[string]any
+	hangUp context.CancelFunc
+	ended  chan struct{} // closed by finally
+
+	mu       sync.Mutex
+	outcomes []dedupe.Outcome
+	settled  chan dedupe.Outcome
+}
+
+func newCall(timeout time.Duration, limit int64, next caddyhttp.HandlerFunc) *call {
+	c := &call{
+		sender: httptest.NewRecorder(), vars: map[string]any{"before": 1},
+		ended: make(chan struct{}), settled: make(chan dedupe.Outcome, 10),
+	}
+	ctx, hangUp := context.WithCancel(context.WithValue(context.Background(), caddyhttp.VarsCtxKey, c.vars))
+	c.hangUp = hangUp
+	c.exchange = &exchange{
+		next: next, request: httptest.NewRequest("POST", "/", strings.NewReader("{}")).WithContext(ctx),
+		timeout: timeout, success: any2xx, settle: c.note,
+	}
+	c.rec = newRecorder(c.sender, "POST", limit, dedupe.ResultFirst, c.overflowed)
+	return c
+}
+
+func (c *call) note(o dedupe.Outcome) {
+	c.mu.Lock()
+	c.outcomes = append(c.outcomes, o)
+	c.mu.Unlock()
+	c.settled <- o
+}
+
+func (c *call) run() result { return c.exchange.run(func() { close(c.ended) }) }
+
+// expectOutcomes checks what was settled, in its order.
+func (c *call) expectOutcomes(t *testing.T, want ...dedupe.Outcome) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Equal(c.outcomes, want) {
+		t.Errorf("settled %q, want %q", c.outcomes, want)
+	}
+}
+
+func TestEveryEndingIsSettledOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		next caddyhttp.HandlerFunc
+		want dedupe.Outcome
+	}{
+		"accepted": {func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(200)
+			return nil
+		}, dedupe.OutcomeAccepted},
+		"refused": {func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(500)
+			return nil
+		}, dedupe.OutcomeRefused},
+		"silent": {func(http.ResponseWriter, *http.Request) error { return nil }, dedupe.OutcomeNotSent},
+		"error":  {func(http.ResponseWriter, *http.Request) error { return errors.New("x") }, dedupe.OutcomeUnanswered},
+		"abort":  {func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }, dedupe.OutcomeUnanswered},
+		"panic":  {func(http.ResponseWriter, *http.Request) error { panic("boom") }, dedupe.OutcomeUnanswered},
+		"long and accepted": {func(w http.ResponseWriter, _ *http.Request) error {
+			_, err := io.WriteString(w, strings.Repeat("x", 20))
+			return err
+		}, dedupe.OutcomeAccepted},
+		"long and refused": {func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(400)
+			_, err := io.WriteString(w, strings.Repeat("x", 20))
+			return err
+		}, dedupe.OutcomeRefused},
+		"long and cut off": {func(w http.ResponseWriter, _ *http.Request) error {
+			_, _ = io.WriteString(w, strings.Repeat("x", 20))
+			panic(http.ErrAbortHandler)
+		}, dedupe.OutcomeAccepted},
+		"long and redirecting": {func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(302)
+			_, err := io.WriteString(w, strings.Repeat("x", 20))
+			return err
+		}, dedupe.OutcomeRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := newCall(patience, 10, c.next)
+			res := call.run()
+			call.expectOutcomes(t, c.want)
+			if res.outcome != c.want {
+				t.Errorf("the result says %q", res.outcome)
+			}
+			select {
+			case <-call.ended:
+			default:
+				t.Error("the answer came before finally")
+			}
+		})
+	}
+}
+
+func TestPanicIsHandedOverWithItsStack(t *testing.T) {
+	c := newCall(patience, 10, func(http.ResponseWriter, *http.Request) error { panic("boom") })
+	res := c.run()
+	if res.panicked != "boom" || !strings.Contains(string(res.stack), "upstream_test.go") {
+		t.Errorf("got %v with the stack %s", res.panicked, res.stack)
+	}
+	c = newCall(patience, 10, func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) })
+	if res := c.run(); res.panicked != nil || res.status != http.StatusBadGateway {
+		t.Errorf("an abort gave %+v", res)
+	}
+}
+
+func TestChainThatExitsItsGoroutineIsInDoubt(t *testing.T) {
+	t.Parallel()
+	c := newCall(10*time.Millisecond, 10, func(http.ResponseWriter, *http.Request) error {
+		runtime.Goexit()
+		return nil
+	})
+	res := c.run()
+	if res.status != http.StatusGatewayTimeout {
+		t.Errorf("got %+v", res)
+	}
+	receive(t, c.ended, "finally")
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+}
+
+func TestUpstreamIsNotCancelledWithItsSender(t *testing.T) {
+	called, goOn := make(chan struct{}), make(chan struct{})
+	c := newCall(patience, 10, func(w http.ResponseWriter, r *http.Request) error {
+		close(called)
+		<-goOn
+		if err := r.Context().Err(); err != nil {
+			t.Errorf("the sender's hanging up came through: %v", err)
+		}
+		w.WriteHeader(200)
+		return nil
+	})
+	go func() {
+		<-called
+		c.hangUp()
+		close(goOn)
+	}()
+	c.run()
+	c.expectOutcomes(t, dedupe.OutcomeAccepted)
+}
+
+func TestUpstreamHasADeadline(t *testing.T) {
+	c := newCall(10*time.Millisecond, 10, func(_ http.ResponseWriter, r *http.Request) error {
+		<-r.Context().Done()
+		return r.Context().Err()
+	})
+	res := c.run()
+	if res.status != http.StatusGatewayTimeout || !errors.Is(res.err, context.DeadlineExceeded) {
+		t.Errorf("got %+v", res.verdict)
+	}
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+}
+
+// stubborn is a chain that takes no notice of its context until it is told.
+func stubborn(goOn <-chan struct{}, status int) caddyhttp.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		<-goOn
+		w.WriteHeader(status)
+		_, err := io.WriteString(w, strings.Repeat("x", 20))
+		return err
+	}
+}
+
+func TestChainThatIgnoresItsContextIsGivenUp(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	c := newCall(10*time.Millisecond, 10, stubborn(goOn, 200))
+	res := c.run()
+	if res.status != http.StatusGatewayTimeout || res.answer.begun {
+		t.Errorf("got %+v", res)
+	}
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+	select {
+	case <-c.ended:
+		t.Error("finally before the end")
+	default:
+	}
+	close(goOn)
+	receive(t, c.ended, "the chain to end")
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered, dedupe.OutcomeAccepted)
+	if reached(c.sender) {
+		t.Errorf("the late answer reached the sender: %q", c.sender.Body)
+	}
+}
+
+func TestLateRefusalResolvesTheDoubt(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	c := newCall(10*time.Millisecond, 100, stubborn(goOn, 500))
+	c.run()
+	close(goOn)
+	receive(t, c.ended, "the chain to end")
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered, dedupe.OutcomeRefused)
+}
+
+func TestLateFailureLeavesTheDoubt(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	c := newCall(10*time.Millisecond, 100, func(http.ResponseWriter, *http.Request) error {
+		<-goOn
+		panic(http.ErrAbortHandler)
+	})
+	c.run()
+	close(goOn)
+	receive(t, c.ended, "the chain to end")
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+}
+
+func TestStreamThatTakesTooLongStaysAccepted(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	c := newCall(10*time.Millisecond, 10, func(w http.ResponseWriter, _ *http.Request) error {
+		_, err := io.WriteString(w, strings.Repeat("x", 20))
+		<-goOn
+		return err
+	})
+	res := c.run()
+	if !res.answer.begun || res.outcome != dedupe.OutcomeAccepted {
+		t.Errorf("got %+v", res)
+	}
+	close(goOn)
+	receive(t, c.ended, "the chain to end")
+	c.expectOutcomes(t, dedupe.OutcomeAccepted)
+}
+
+func TestLongAnswerIsSettledBeforeItsFirstByteIsSent(t *testing.T) {
+	var c *call
+	c = newCall(patience, 10, func(w http.ResponseWriter, _ *http.Request) error {
+		_, err := io.WriteString(w, strings.Repeat("x", 20))
+		return err
+	})
+	c.settle = func(o dedupe.Outcome) {
+		if reached(c.sender) {
+			t.Error("sent before it was settled")
+		}
+		c.note(o)
+	}
+	c.run()
+	if !reached(c.sender) {
+		t.Error("nothing was sent")
+	}
+}
+
+func TestVariablesOfTheChainComeBackAtItsEndOnly(t *testing.T) {
+	t.Parallel()
+	c := newCall(patience, 10, func(_ http.ResponseWriter, r *http.Request) error {
+		if caddyhttp.GetVar(r.Context(), "before") != 1 {
+			t.Error("the chain does not see the variables")
+		}
+		caddyhttp.SetVar(r.Context(), "set", 2)
+		return nil
+	})
+	c.run()
+	if c.vars["set"] != 2 {
+		t.Error("the variable did not come back")
+	}
+
+	goOn := make(chan struct{})
+	c = newCall(10*time.Millisecond, 10, func(_ http.ResponseWriter, r *http.Request) error {
+		<-goOn
+		caddyhttp.SetVar(r.Context(), "set", 2)
+		return nil
+	})
+	c.run()
+	close(goOn)
+	c.vars["own"] = 3 // a race, if the chain had the same map
+	receive(t, c.ended, "the chain to end")
+	if _, ok := c.vars["set"]; ok {
+		t.Error("a chain that was given up changed the request's variables")
+	}
+}
