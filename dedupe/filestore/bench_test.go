@@ -70,6 +70,7 @@ func BenchmarkMemoryPerEvent(b *testing.B) {
 		before := heap()
 		s := benchStore(b, EverySec)
 		fill(b, s, n)
+		s.syncWritten()
 		b.ReportMetric(float64(heap()-before)/n, "B/event")
 		b.ReportMetric(float64(s.Stats().Bytes)/n, "diskB/event")
 		s.Close()

@@ -10,6 +10,8 @@ const (
 
 	// maxSegment closes a segment that is as large, checked at each tick.
 	maxSegment = 64 << 20
+	// maxUnsynced bounds the memory that waits for a slow disk.
+	maxUnsynced = 64 << 20
 	// A segment is closed after this part of the longest time that its records
 	// live, within bounds: that is how much longer than needed they may stay.
 	agePart = 32
@@ -71,7 +73,7 @@ func (s *Store) syncWritten() {
 
 	err := g.file.Sync()
 	if err != nil {
-		s.fail(err)
+		s.failSync(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +88,7 @@ func (s *Store) syncWritten() {
 }
 
 // maxSpareBuf bounds the buffers that are kept to be used again.
-const maxSpareBuf = 4 << 20
+const maxSpareBuf = 256 << 10
 
 // mark notes in the log that what it holds is synced.
 func (s *Store) mark() {
@@ -118,7 +120,7 @@ func (s *Store) rotationDue() bool {
 	}
 	lives := time.Duration(g.lastExpiry-g.created) * time.Millisecond
 	age := time.Duration(s.instant().wall-g.created) * time.Millisecond
-	return g.size >= maxSegment || age >= max(minAge, min(lives/agePart, maxAge))
+	return g.size >= s.maxSegment || age >= max(minAge, min(lives/agePart, maxAge))
 }
 
 // rotate closes the current segment, all of it on the disk, and begins another.
@@ -132,7 +134,7 @@ func (s *Store) rotate() {
 	}
 	old := s.current
 	if err := old.file.Sync(); err != nil {
-		s.fail(err)
+		s.failSync(err)
 		s.abort()
 		return
 	}
@@ -170,12 +172,12 @@ func (s *Store) sweep() {
 	}
 	for range len(x.active.parts) / sweepTicks {
 		step(func(now instant) {
-			x.active.sweep(func(e entry) bool { return e.expires <= now.wall && e.seq <= s.written })
+			x.active.sweep(func(e entry) bool { return e.expires <= now.wall })
 		})
 	}
 	for range len(x.bindings.parts) / sweepTicks {
 		step(func(now instant) {
-			x.bindings.sweep(func(b binding) bool { return b.expires <= now.wall && b.seq <= s.written })
+			x.bindings.sweep(func(b binding) bool { return b.expires <= now.wall })
 		})
 	}
 }

@@ -15,6 +15,14 @@ func (s *Store) fail(cause error) {
 	s.wakeWriter()
 }
 
+// failSync is fail after a sync: the file is not trusted any more.
+func (s *Store) failSync(cause error) {
+	s.mu.Lock()
+	s.distrusted = true
+	s.mu.Unlock()
+	s.fail(cause)
+}
+
 func (s *Store) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,13 +60,15 @@ func (s *Store) undo(b *batch) {
 	close(b.done)
 }
 
-// resume tries to go on in a new segment, which begins with what the current
-// one holds past its last sync: after a failed sync nobody knows what of that
-// is on the disk. The new header declares it void there. It runs on the writer.
+// resume tries to go on in a new segment, whose header declares void what the
+// current one holds beyond its synced part. If a sync has failed, nobody knows
+// what of the rest is on the disk, and the new segment begins with a copy of
+// it. It runs on the writer.
 func (s *Store) resume() {
 	s.abort()
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
+	s.syncTrusted()
 	next, err := draft(s.disk, s.header(s.current.seq+1, s.current.synced), s.unsynced)
 	if err == nil {
 		err = next.publish(s.disk)
@@ -78,8 +88,27 @@ func (s *Store) resume() {
 	old.size = old.synced
 	next.lastExpiry = old.lastExpiry
 	s.replaceCurrent(next)
-	s.failed = nil
+	s.failed, s.distrusted = nil, false
 	s.log.Info("the store writes again", "file", s.disk.path(segmentName(next.seq)))
+}
+
+// syncTrusted syncs what was written before a write failed, so that a full disk
+// need not take a copy of it. The caller holds syncing.
+func (s *Store) syncTrusted() {
+	s.mu.Lock()
+	distrusted := s.distrusted
+	s.mu.Unlock()
+	if distrusted {
+		return
+	}
+	err := s.current.file.Sync()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.distrusted = true
+		return
+	}
+	s.allSynced()
 }
 
 // replaceCurrent makes next the segment being written. All that was written

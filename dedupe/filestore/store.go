@@ -28,6 +28,9 @@ type Store struct {
 	opened time.Time
 	seed   [seedSize]byte
 
+	maxSegment  int64
+	maxUnsynced int
+
 	// syncing is held while a file is synced or replaced. An error of a sync is
 	// reported once: two at a time could hide it from each other. It is taken
 	// before mu.
@@ -52,6 +55,8 @@ type Store struct {
 	spareBuf []byte
 	dirty    bool  // there are records to sync
 	marked   int64 // where current's last mark of a sync ends
+
+	distrusted bool // a sync of current has failed
 
 	wake       chan struct{} // the writer has something to do
 	jobs       chan func()   // run by the writer, between batches
@@ -100,18 +105,20 @@ func open(path string, o Options, with setup) (*Store, error) {
 
 func newStore(o Options, d disk) *Store {
 	s := &Store{
-		disk:       d,
-		log:        o.Logger,
-		now:        o.Now,
-		mode:       o.Sync,
-		index:      newIndex(),
-		pending:    newBatch(1, nil),
-		wake:       make(chan struct{}, 1),
-		jobs:       make(chan func()),
-		stop:       make(chan struct{}),
-		tickerDone: make(chan struct{}),
-		quit:       make(chan struct{}),
-		writerDone: make(chan struct{}),
+		disk:        d,
+		log:         o.Logger,
+		now:         o.Now,
+		maxSegment:  maxSegment,
+		maxUnsynced: maxUnsynced,
+		mode:        o.Sync,
+		index:       newIndex(),
+		pending:     newBatch(1, nil),
+		wake:        make(chan struct{}, 1),
+		jobs:        make(chan func()),
+		stop:        make(chan struct{}),
+		tickerDone:  make(chan struct{}),
+		quit:        make(chan struct{}),
+		writerDone:  make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -124,14 +124,11 @@ func (s *Store) writeBatch() bool {
 		s.syncBatch(b)
 		return true
 	}
-	if s.commit(b, false) > maxUnsynced {
+	if s.commit(b, false) > s.maxUnsynced {
 		s.syncWritten()
 	}
 	return true
 }
-
-// maxUnsynced bounds the memory that waits for a slow disk.
-const maxUnsynced = 64 << 20
 
 // take makes the pending batch the one being written.
 func (s *Store) take() (*batch, Sync) {
@@ -155,13 +152,8 @@ func (s *Store) take() (*batch, Sync) {
 func (s *Store) syncBatch(b *batch) {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
-	err := s.failure()
-	if err == nil {
-		if err = s.current.file.Sync(); err != nil {
-			s.fail(err)
-		}
-	}
-	if err != nil {
+	if err := s.current.file.Sync(); err != nil {
+		s.failSync(err)
 		s.abort()
 		return
 	}
@@ -207,6 +199,8 @@ func (s *Store) appended(data []byte) {
 // allSynced says that the current segment is on the disk as it is.
 func (s *Store) allSynced() {
 	s.current.synced = s.current.size
-	s.unsynced = s.unsynced[:0]
+	if s.unsynced = s.unsynced[:0]; cap(s.unsynced) > maxSpareBuf {
+		s.unsynced = nil
+	}
 	s.dirty = false
 }
