@@ -23,6 +23,10 @@ type App struct {
 	// Where events are kept. Default: the file store.
 	StoreRaw json.RawMessage `json:"store,omitempty" caddy:"namespace=http.webhook_dedupe.stores inline_key=type"`
 
+	// How many bytes of request bodies may be held in memory at once, over all
+	// routes; beyond it senders get 503. Default: 268435456 (256MiB).
+	MaxBuffered int64 `json:"max_buffered,omitempty"`
+
 	store   StoreModule
 	logger  *zap.Logger
 	sources map[string]sourceClaim
@@ -40,6 +44,10 @@ func (App) CaddyModule() caddy.ModuleInfo {
 func (a *App) Provision(ctx caddy.Context) error {
 	a.logger = ctx.Logger()
 	a.sources = make(map[string]sourceClaim)
+	a.MaxBuffered = or(a.MaxBuffered, defaultMaxBuffered)
+	if a.MaxBuffered < 0 {
+		return errors.New("max_buffered must not be negative")
+	}
 	if a.StoreRaw == nil {
 		a.StoreRaw = json.RawMessage(`{"type":"file"}`)
 	}
@@ -60,6 +68,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 // the configuration before this one has opened.
 func (a *App) Start() error {
 	exit.allow(gracePeriod(a.ctx))
+	buffers.allow(a.MaxBuffered)
 	if len(a.sources) == 0 {
 		return nil // no route uses the store
 	}

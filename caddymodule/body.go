@@ -7,10 +7,15 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // firstRead is how much is allocated for a body on its sender's word alone.
-const firstRead = 64 << 10
+const firstRead = 16 << 10
+
+// bodyTime is how long a body may take to arrive: longer than any sender's
+// attempt, and short enough that slow senders do not fill the memory.
+const bodyTime = time.Minute
 
 // errTooLarge is a body over the limit.
 type errTooLarge struct{ limit int64 }
@@ -19,28 +24,59 @@ func (e errTooLarge) Error() string { return fmt.Sprintf("the body is larger tha
 
 // readBody reads the whole body, once, up to limit bytes. A body that does not
 // come to its end is an error, and what is returned then is only what came:
-// nothing may be concluded from it.
-func readBody(r *http.Request, limit int64) ([]byte, error) {
+// nothing may be concluded from it. Before memory is allocated grow is asked for
+// it: it grows with what has come, not with what was promised.
+func readBody(r *http.Request, limit int64, grow func(int64) error) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, errTooLarge{limit}
 	}
 	if r.Body == nil || r.ContentLength == 0 {
 		return nil, nil
 	}
-	// Memory grows with what has come, not with what was promised.
-	size := min(max(r.ContentLength, 0)+bytes.MinRead, firstRead)
-	buf := bytes.NewBuffer(make([]byte, 0, size))
-	_, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
+	most := limit + 1 // one more than may come tells that it ends there
+	if r.ContentLength > 0 {
+		most = r.ContentLength + 1
+	}
+	var body []byte
+	for size := min(most, firstRead); ; size = min(most, 2*size) {
+		if err := grow(size - int64(len(body))); err != nil {
+			return body, err
+		}
+		body = append(make([]byte, 0, size), body...)
+		var err error
+		if body, err = fill(r.Body, body); err != nil {
+			return body, ended(body, err, r.ContentLength)
+		}
+		if size == most {
+			return body, errTooLarge{limit}
+		}
+	}
+}
+
+// fill reads until body is full, or to the end or an error of r.
+func fill(r io.Reader, body []byte) ([]byte, error) {
+	for len(body) < cap(body) {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if err != nil {
+			return body, err
+		}
+	}
+	return body, nil
+}
+
+// ended says whether a body that ended with err is whole.
+func ended(body []byte, err error, length int64) error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return buf.Bytes(), errTooLarge{tooLarge.Limit}
-	case err != nil:
-		return buf.Bytes(), fmt.Errorf("incomplete body: %w", err)
-	case int64(buf.Len()) > limit:
-		return buf.Bytes(), errTooLarge{limit}
+		return errTooLarge{tooLarge.Limit}
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("incomplete body: %w", err)
+	case length >= 0 && int64(len(body)) != length:
+		return fmt.Errorf("incomplete body: %w", io.ErrUnexpectedEOF)
 	}
-	return buf.Bytes(), nil
+	return nil
 }
 
 // setBody gives r the body that was read, with its exact length: FastCGI needs

@@ -236,16 +236,18 @@ func durationTo(d *caddyfile.Dispenser, to *caddy.Duration) func(string) error {
 }
 
 func size(field func(*Handler) *int64) func(*Handler, *caddyfile.Dispenser) error {
-	return func(h *Handler, d *caddyfile.Dispenser) error {
-		name := d.Val()
-		return one(d, func(s string) error {
-			n, err := humanize.ParseBytes(s)
-			if err != nil || n == 0 || n > 1<<40 {
-				return d.Errf("%s '%s' is not a size", name, s)
-			}
-			*field(h) = int64(n)
-			return nil
-		})
+	return func(h *Handler, d *caddyfile.Dispenser) error { return one(d, sizeTo(d, field(h))) }
+}
+
+func sizeTo(d *caddyfile.Dispenser, to *int64) func(string) error {
+	name := d.Val()
+	return func(s string) error {
+		n, err := humanize.ParseBytes(s)
+		if err != nil || n == 0 || n > 1<<40 {
+			return d.Errf("%s '%s' is not a size", name, s)
+		}
+		*to = int64(n)
+		return nil
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // parseGlobalOption parses the global option. Syntax:
 //
 //	webhook_dedupe {
-//		store <module> ...
+//		store         <module> ...
+//		max_buffered  <size>
 //	}
 func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	if existing != nil {
@@ -31,17 +32,22 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return err
 	}
 	for d.NextBlock(0) {
-		switch {
-		case d.Val() != "store":
+		switch d.Val() {
+		case "store":
+			if a.StoreRaw != nil {
+				return d.Err("one configuration has one store")
+			}
+			var err error
+			if a.StoreRaw, err = parseStore(d); err != nil {
+				return err
+			}
+		case "max_buffered":
+			if err := one(d, sizeTo(d, &a.MaxBuffered)); err != nil {
+				return err
+			}
+		default:
 			return d.Errf("unrecognized webhook_dedupe option '%s'", d.Val())
-		case a.StoreRaw != nil:
-			return d.Err("one configuration has one store")
 		}
-		raw, err := parseStore(d)
-		if err != nil {
-			return err
-		}
-		a.StoreRaw = raw
 	}
 	return nil
 }

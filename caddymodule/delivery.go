@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -32,6 +31,21 @@ type delivery struct {
 	// report is what the log line and the metrics will say.
 	report report
 	extra  []zap.Field // the route's own log fields
+	// room is the memory for the body. It is given back by whoever is the last to
+	// use it: an upstream call may outlive the handler.
+	room     room
+	upstream bool // there is, or was, an upstream call
+}
+
+func (h *Handler) newDelivery(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, now time.Time) *delivery {
+	return &delivery{Handler: h, w: w, r: r, next: next, start: now, room: room{from: buffers}}
+}
+
+// leaveRoom gives back what the body takes, unless the upstream call does.
+func (d *delivery) leaveRoom() {
+	if !d.upstream {
+		d.room.giveBack()
+	}
 }
 
 // storeRetry is when senders are asked to come again while the store is away.
@@ -76,7 +90,9 @@ func (d *delivery) serve() error {
 // end touches the store, so that strangers cannot make it work.
 func (d *delivery) authenticate() *refusal {
 	var err error
-	d.body, err = readBody(d.r, d.MaxBody)
+	_ = http.NewResponseController(d.w).SetReadDeadline(d.start.Add(bodyTime))
+	d.body, err = readBody(d.r, d.MaxBody, d.room.take)
+	_ = http.NewResponseController(d.w).SetReadDeadline(time.Time{})
 	d.report.size = len(d.body)
 	if err != nil {
 		resumeBody(d.r, d.body)
@@ -147,9 +163,7 @@ func (d *delivery) enter(lent *loan) (leave func(), ref *refusal) {
 		return leave, nil
 	}
 	leave()
-	// Spread, so that a wave of retries does not come back as a wave.
-	again := time.Second + rand.N(9*time.Second)
-	return nil, unavailable(reasonBusy, again, fmt.Errorf("%d deliveries are in the upstream, which is max_in_flight", d.MaxInFlight))
+	return nil, unavailable(reasonBusy, soon(), fmt.Errorf("%d deliveries are in the upstream, which is max_in_flight", d.MaxInFlight))
 }
 
 // event is the delivery as the state machine sees it.
@@ -169,6 +183,7 @@ func (d *delivery) dropBody() {
 	if !d.DryRun {
 		d.body = nil
 		d.r.Body = http.NoBody
+		d.room.giveBack()
 	}
 }
 
@@ -190,7 +205,9 @@ func (d *delivery) answerCopy(v dedupe.Verdict) error {
 func (d *delivery) deliver(v dedupe.Verdict, lent *loan, leave func()) error {
 	underWay.add()
 	lent.keep()
+	d.upstream = true
 	finally := func() {
+		d.room.giveBack()
 		leave()
 		lent.giveBack()
 	}

@@ -17,12 +17,12 @@ func TestDryRunLetsEverythingThrough(t *testing.T) {
 		"method":          func(r *http.Request) { r.Method = http.MethodDelete },
 		"unsigned":        func(r *http.Request) { r.Header.Del("Stripe-Signature") },
 		"forged":          func(r *http.Request) { r.Header.Set("Stripe-Signature", "t=1,v1="+strings.Repeat("0", 64)) },
-		"too_large":       func(r *http.Request) { setBody(r, []byte(strings.Repeat("x", 30<<20))) },
+		"too_large":       func(r *http.Request) { setBody(r, []byte(strings.Repeat("x", 501))) },
 		"incomplete_body": func(r *http.Request) { r.Body = cutOffBody(`{"id"`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got int64
-			g := newGateway(t, dryRoute, func(w http.ResponseWriter, r *http.Request) error {
+			g := newGateway(t, strings.Replace(dryRoute, "source", "max_body 500B\nsource", 1), func(w http.ResponseWriter, r *http.Request) error {
 				got, _ = io.Copy(io.Discard, r.Body)
 				w.WriteHeader(http.StatusTeapot)
 				return nil

@@ -221,9 +221,10 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 // ServeHTTP implements [caddyhttp.MiddlewareHandler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	stripOwnHeaders(r.Header)
-	d := &delivery{Handler: h, w: w, r: r, next: next, start: time.Now()}
+	d := h.newDelivery(w, r, next, time.Now())
 	d.publish()
 	defer d.file()
+	defer d.leaveRoom()
 	switch {
 	case h.handshake.matches(r):
 		d.report.result = resultHandshake

@@ -140,6 +140,8 @@ func (h *Handler) setUpstream(sender verify.Sender) error {
 		return errors.New("the lease is shorter than 1s")
 	case h.UpstreamTimeout < 0, *h.Wait < 0, h.RetryWindow < 0, h.MaxResponse < 0, h.MaxBody < 0, h.MaxInFlight < 0:
 		return errors.New("durations, sizes and numbers must not be negative")
+	case h.MaxBody >= h.app.MaxBuffered:
+		return fmt.Errorf("max_body %d does not fit into max_buffered %d", h.MaxBody, h.app.MaxBuffered)
 	case h.UpstreamTimeout+h.Lease > h.RetryWindow:
 		h.logger.Warn("upstream_timeout plus lease is longer than the sender's retry window: an event in doubt may never be tried again",
 			zap.String("source", h.Source))

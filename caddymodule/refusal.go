@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -26,6 +27,7 @@ const (
 	reasonIncomplete = "incomplete_body"
 	reasonReplayed   = "replayed"
 	reasonBusy       = "busy"
+	reasonMemory     = "memory"
 	reasonStore      = "store"
 )
 
@@ -45,8 +47,11 @@ func (h *Handler) unverified(err error) *refusal {
 
 func unread(err error) *refusal {
 	var tooLarge errTooLarge
-	if errors.As(err, &tooLarge) {
+	switch {
+	case errors.As(err, &tooLarge):
 		return &refusal{status: http.StatusRequestEntityTooLarge, reason: reasonTooLarge, err: err}
+	case errors.Is(err, errNoRoom):
+		return unavailable(reasonMemory, soon(), err)
 	}
 	return &refusal{status: http.StatusBadRequest, reason: reasonIncomplete, err: err}
 }
@@ -54,6 +59,10 @@ func unread(err error) *refusal {
 func unavailable(reason string, retryAfter time.Duration, err error) *refusal {
 	return &refusal{status: http.StatusServiceUnavailable, reason: reason, retryAfter: retryAfter, err: err}
 }
+
+// soon is when to come again after an overload: spread, so that a wave of
+// retries does not come back as a wave.
+func soon() time.Duration { return time.Second + rand.N(9*time.Second) }
 
 // respond writes an answer of the gateway's own. It is never returned as an
 // error instead: a site's handle_errors could turn a failure into a 2xx.

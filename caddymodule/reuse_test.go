@@ -34,7 +34,7 @@ func TestReuseMemoryIsBounded(t *testing.T) {
 		t.Error("the youngest id is forgotten")
 	}
 	m.young = make(map[string]string) // a new generation
-	if !m.seen(strconv.Itoa(4*reuseGeneration-1), "2") {
+	if !m.seen(strconv.Itoa(5*reuseGeneration-2), "2") {
 		t.Error("the older generation is not asked")
 	}
 }
