@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 // firstRead is how much is allocated for a body on its sender's word alone.
@@ -16,6 +18,20 @@ const firstRead = 16 << 10
 // bodyTime is how long a body may take to arrive: longer than any sender's
 // attempt, and short enough that slow senders do not fill the memory.
 const bodyTime = time.Minute
+
+// limitReading makes reading r's body fail after t, until done is called. A
+// server that limits the reading itself is left to that.
+func limitReading(w http.ResponseWriter, r *http.Request, t time.Time) (done func()) {
+	server, _ := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if r.ContentLength == 0 || server == nil || server.ReadTimeout > 0 {
+		return func() {}
+	}
+	connection := http.NewResponseController(w)
+	if connection.SetReadDeadline(t) != nil {
+		return func() {} // a writer that cannot: it is not a network's
+	}
+	return func() { _ = connection.SetReadDeadline(time.Time{}) }
+}
 
 // errTooLarge is a body over the limit.
 type errTooLarge struct{ limit int64 }

@@ -90,9 +90,9 @@ func (d *delivery) serve() error {
 // end touches the store, so that strangers cannot make it work.
 func (d *delivery) authenticate() *refusal {
 	var err error
-	_ = http.NewResponseController(d.w).SetReadDeadline(d.start.Add(bodyTime))
+	inTime := limitReading(d.w, d.r, d.start.Add(bodyTime))
 	d.body, err = readBody(d.r, d.MaxBody, d.room.take)
-	_ = http.NewResponseController(d.w).SetReadDeadline(time.Time{})
+	inTime()
 	d.report.size = len(d.body)
 	if err != nil {
 		resumeBody(d.r, d.body)
