@@ -60,10 +60,13 @@ func readBody(r *http.Request, limit int64, grow func(int64) error) ([]byte, err
 		}
 		body = append(make([]byte, 0, size), body...)
 		var err error
-		if body, err = fill(r.Body, body); err != nil {
+		body, err = fill(r.Body, body)
+		switch {
+		case int64(len(body)) > limit: // its end may have come with its last byte
+			return body, errTooLarge{limit}
+		case err != nil:
 			return body, ended(body, err, r.ContentLength)
-		}
-		if size == most {
+		case size == most:
 			return body, errTooLarge{limit}
 		}
 	}

@@ -140,3 +140,16 @@ func TestRedirectIsNotFollowedIntoALoss(t *testing.T) {
 		t.Error("the Location leaked")
 	}
 }
+
+func TestEmptyDeliveryIsNotSentTwiceByTheTransport(t *testing.T) {
+	g := newGateway(t, stableopsRoute, func(w http.ResponseWriter, r *http.Request) error {
+		if _, ok := r.Header["Idempotency-Key"]; ok || len(r.Header["idempotency-key"]) != 1 || r.Body != http.NoBody {
+			t.Errorf("got %v, body %v", r.Header, r.Body)
+		}
+		w.WriteHeader(http.StatusOK)
+		return nil
+	})
+	r := signed(t, "stableops", "evt_1", "")
+	r.Header.Set("Idempotency-Key", "k")
+	expect(t, g.do(r), 200, "first")
+}

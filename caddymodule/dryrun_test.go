@@ -77,12 +77,15 @@ func TestDryRunSettlesByWhatItSees(t *testing.T) {
 		up   func(w http.ResponseWriter) error
 		want dedupe.State
 	}{
-		"accepted":    {func(w http.ResponseWriter) error { w.WriteHeader(200); return nil }, dedupe.Completed},
-		"by Write":    {func(w http.ResponseWriter) error { _, err := w.Write([]byte("x")); return err }, dedupe.Completed},
-		"by ReadFrom": {func(w http.ResponseWriter) error { _, err := io.Copy(w, strings.NewReader("x")); return err }, dedupe.Completed},
-		"interim":     {func(w http.ResponseWriter) error { w.WriteHeader(103); w.WriteHeader(500); return nil }, dedupe.Failed},
-		"refused":     {func(w http.ResponseWriter) error { w.WriteHeader(500); return nil }, dedupe.Failed},
-		"error":       {func(http.ResponseWriter) error { return io.ErrUnexpectedEOF }, dedupe.InDoubt},
+		"accepted": {func(w http.ResponseWriter) error { w.WriteHeader(200); return nil }, dedupe.Completed},
+		"by Write": {func(w http.ResponseWriter) error { _, err := w.Write([]byte("x")); return err }, dedupe.Completed},
+		"by ReadFrom": {func(w http.ResponseWriter) error {
+			_, err := io.Copy(w, struct{ io.Reader }{strings.NewReader("x")})
+			return err
+		}, dedupe.Completed},
+		"interim": {func(w http.ResponseWriter) error { w.WriteHeader(103); w.WriteHeader(500); return nil }, dedupe.Failed},
+		"refused": {func(w http.ResponseWriter) error { w.WriteHeader(500); return nil }, dedupe.Failed},
+		"error":   {func(http.ResponseWriter) error { return io.ErrUnexpectedEOF }, dedupe.InDoubt},
 	} {
 		g := newGateway(t, dryRoute, func(w http.ResponseWriter, _ *http.Request) error { return c.up(w) })
 		g.send("stripe", "evt_1")

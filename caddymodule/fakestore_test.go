@@ -23,6 +23,8 @@ type fakeStore struct {
 	name   string
 	opened atomic.Int64
 	closed chan struct{}
+	// closing, if set, is called before the store is closed.
+	closing func()
 	// The faults, while they are set.
 	away, noOpen, noComplete, noBind atomic.Bool
 	calls                            atomic.Int64
@@ -94,6 +96,9 @@ func (s *fakeStore) Bind(ctx context.Context, key, value string, ttl time.Durati
 }
 
 func (s *fakeStore) Close() error {
+	if s.closing != nil {
+		s.closing()
+	}
 	close(s.closed)
 	return s.Store.Close()
 }

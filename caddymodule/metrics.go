@@ -15,6 +15,7 @@ type collectors struct {
 	reusedIDs, idMismatches, previousSecret *prometheus.CounterVec
 	claimsLost, settlementsLost             prometheus.Counter
 	settlementsWaiting, upstream            prometheus.Gauge
+	storeFindings, storeUp                  *prometheus.GaugeVec
 }
 
 func newCollectors() *collectors {
@@ -35,6 +36,8 @@ func newCollectors() *collectors {
 		settlementsLost:    prometheus.NewCounter(prometheus.CounterOpts(name("settlements_lost_total", "Outcomes that were never written to the store."))),
 		settlementsWaiting: prometheus.NewGauge(prometheus.GaugeOpts(name("settlements_waiting", "Outcomes that wait for the store to come back."))),
 		upstream:           prometheus.NewGauge(prometheus.GaugeOpts(name("upstream_deliveries", "Deliveries that are in the upstream now."))),
+		storeFindings:      prometheus.NewGaugeVec(prometheus.GaugeOpts(name("store_findings", "1 for what the last check of the Redis store did not like.")), []string{"reason"}),
+		storeUp:            prometheus.NewGaugeVec(prometheus.GaugeOpts(name("store_up", "1 if all servers of the Redis store answered the last check.")), nil),
 	}
 }
 
@@ -42,7 +45,7 @@ func newCollectors() *collectors {
 func (c *collectors) register(registry *prometheus.Registry) error {
 	for _, collector := range []prometheus.Collector{
 		c.deliveries, c.rejections, c.outcomes, c.reusedIDs, c.idMismatches, c.previousSecret,
-		c.claimsLost, c.settlementsLost, c.settlementsWaiting, c.upstream,
+		c.claimsLost, c.settlementsLost, c.settlementsWaiting, c.upstream, c.storeFindings, c.storeUp,
 	} {
 		err := registry.Register(collector)
 		if already := (prometheus.AlreadyRegisteredError{}); err != nil && !errors.As(err, &already) {

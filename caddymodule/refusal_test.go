@@ -117,7 +117,8 @@ func TestOnlyWhatIsTemporaryHasRetryAfter(t *testing.T) {
 }
 
 func TestOwnAnswersCarryNothingOfAnother(t *testing.T) {
-	g := newGateway(t, stripeRoute, func(w http.ResponseWriter, _ *http.Request) error {
+	site := "header Etag outer\nheader Last-Modified outer\nheader Content-Encoding gzip\n" + stripeRoute
+	g := newGateway(t, site, func(w http.ResponseWriter, _ *http.Request) error {
 		for _, name := range []string{"Content-Type", "Etag", "Last-Modified", "Content-Encoding", "Location", "Set-Cookie"} {
 			w.Header().Set(name, "x")
 		}

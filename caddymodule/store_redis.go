@@ -52,6 +52,7 @@ type RedisStore struct {
 	OperationTimeout caddy.Duration `json:"timeout,omitempty"`
 
 	options redisstore.Options
+	logger  *zap.Logger
 }
 
 // RedisTLS is how the connection to Redis is encrypted.
@@ -74,7 +75,8 @@ func (RedisStore) CaddyModule() caddy.ModuleInfo {
 }
 
 // Provision implements [caddy.Provisioner]. It dials nothing.
-func (s *RedisStore) Provision(caddy.Context) (err error) {
+func (s *RedisStore) Provision(ctx caddy.Context) (err error) {
+	s.logger = ctx.Logger()
 	o := redisstore.Options{
 		DB: s.DB, Cluster: s.Cluster, SentinelMaster: s.Sentinel, KeyPrefix: s.KeyPrefix, Timeout: time.Duration(s.OperationTimeout),
 	}
@@ -145,12 +147,20 @@ func (s *RedisStore) Timeout() time.Duration {
 	return or(time.Duration(s.OperationTimeout), time.Second)
 }
 
-// Open implements [StoreModule].
-func (s *RedisStore) Open(*zap.Logger) (dedupe.Store, error) { return redisstore.New(s.options) }
+// Open implements [StoreModule]. The store is checked in the background.
+func (s *RedisStore) Open(*zap.Logger) (dedupe.Store, error) {
+	store, err := redisstore.New(s.options)
+	if err != nil {
+		return nil, err
+	}
+	return watchRedis(store, s.logger), nil
+}
 
 // Apply implements [StoreModule].
 func (s *RedisStore) Apply(store dedupe.Store) error {
-	return store.(*redisstore.Store).Update(s.options)
+	checked := store.(*checkedRedis)
+	checked.logger.Store(s.logger)
+	return checked.Update(s.options)
 }
 
 // Interface guards.

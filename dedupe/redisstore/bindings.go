@@ -15,7 +15,7 @@ func (s *Store) Bind(ctx context.Context, key, value string, ttl time.Duration) 
 		for range 2 {
 			set := redis.NewBoolCmd(ctx, "set", k, value, "px", millis(ttl), "nx")
 			get := redis.NewStringCmd(ctx, "get", k)
-			if err := c.batches.do(ctx, set, get); err != nil {
+			if err := c.send(ctx, k, set, get); err != nil {
 				return "", err
 			}
 			if set.Err() != nil {

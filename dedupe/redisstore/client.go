@@ -1,6 +1,9 @@
 package redisstore
 
 import (
+	"context"
+	"crypto/tls"
+	"net"
 	"sync"
 	"time"
 
@@ -24,8 +27,12 @@ const (
 	// this package is safe to repeat.
 	maxRetries   = 1
 	maxRedirects = 3
-	minBackoff   = 8 * time.Millisecond
-	maxBackoff   = 64 * time.Millisecond
+	// sentinelSteps is how many time-outs go-redis needs to find out, while it
+	// dials, that the sentinel it knows says nothing, and to turn to another. A
+	// dial that ends before it has would ask the same sentinel ever after.
+	sentinelSteps = 8
+	minBackoff    = 8 * time.Millisecond
+	maxBackoff    = 64 * time.Millisecond
 )
 
 // newClient makes the client. It dials nothing before its first use, but for
@@ -59,6 +66,8 @@ func newClient(r resolved) redis.UniversalClient {
 		// Pipelines are all there is: a second pool for them would leave the
 		// idle connections of the first unused.
 		PipelinePoolSize: -1,
+		// CLIENT SETINFO would be one more right to grant.
+		DisableIdentity: true,
 		// It relaxes the time-outs to 10s while a server moves.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
@@ -66,11 +75,25 @@ func newClient(r resolved) redis.UniversalClient {
 	case r.cluster:
 		c := o.Cluster()
 		c.MaxRetries = -1 // redirects are the budget of retries
+		// They would ask for COMMAND, one caller at a time, until it is answered:
+		// for ever if the user has no right to it.
+		c.DisableRoutingPolicies = true
 		return redis.NewClusterClient(c)
 	case r.master != "":
+		o.DialTimeout = sentinelSteps * socket
+		o.Dialer = dialer(socket, r.tls)
 		return redis.NewFailoverClient(o.Failover())
 	}
 	return redis.NewClient(o.Simple())
+}
+
+// dialer connects within timeout, whatever longer time its context gives it.
+func dialer(timeout time.Duration, config *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	plain := &net.Dialer{Timeout: timeout}
+	if config == nil {
+		return plain.DialContext
+	}
+	return (&tls.Dialer{NetDialer: plain, Config: config}).DialContext
 }
 
 var quietOnce sync.Once

@@ -13,6 +13,7 @@ type settings struct {
 	retries, dials          int
 	dial, read, write, pool time.Duration
 	byContext, fromReplicas bool
+	anonymous               bool
 	maint                   maintnotifications.Mode
 }
 
@@ -20,7 +21,7 @@ func TestEveryKindOfClientHasTheSettingsTheStoreNeeds(t *testing.T) {
 	half := 500 * time.Millisecond
 	want := settings{
 		retries: maxRetries, dials: 1, dial: half, read: half, write: half, pool: half,
-		byContext: true, maint: maintnotifications.ModeDisabled,
+		byContext: true, anonymous: true, maint: maintnotifications.ModeDisabled,
 	}
 	for name, o := range map[string]Options{
 		"server":   {Addresses: []string{"127.0.0.1:1"}},
@@ -30,16 +31,20 @@ func TestEveryKindOfClientHasTheSettingsTheStoreNeeds(t *testing.T) {
 		c := clientOf(t, o).(*redis.Client).Options()
 		got := settings{
 			c.MaxRetries, c.DialerRetries, c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.PoolTimeout,
-			c.ContextTimeoutEnabled, false, c.MaintNotificationsConfig.Mode,
+			c.ContextTimeoutEnabled, false, c.DisableIdentity, c.MaintNotificationsConfig.Mode,
 		}
-		if got != want {
-			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		wanted := want
+		if o.SentinelMaster != "" {
+			wanted.dial *= sentinelSteps // of half a second each
+		}
+		if got != wanted {
+			t.Errorf("%s: got %+v, want %+v", name, got, wanted)
 		}
 	}
 	c := clientOf(t, Options{Addresses: []string{"127.0.0.1:1", "127.0.0.1:2"}, Cluster: true}).(*redis.ClusterClient).Options()
 	got := settings{
 		maxRetries, c.DialerRetries, c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.PoolTimeout,
-		c.ContextTimeoutEnabled, c.ReadOnly || c.RouteByLatency || c.RouteRandomly, c.MaintNotificationsConfig.Mode,
+		c.ContextTimeoutEnabled, c.ReadOnly || c.RouteByLatency || c.RouteRandomly, c.DisableIdentity, c.MaintNotificationsConfig.Mode,
 	}
 	if got != want || c.MaxRedirects != maxRedirects || c.MaxRetries != -1 {
 		t.Errorf("cluster: got %+v, want %+v; redirects %d, retries %d", got, want, c.MaxRedirects, c.MaxRetries)

@@ -14,7 +14,14 @@ import (
 type conn struct {
 	options resolved
 	born    time.Time
+	// batches is the combiner for all keys, but in a cluster.
 	batches combiner
+	// nodes are a cluster's combiners, by the address of the primary: a node that
+	// hangs shall not hold up the keys of the others.
+	nodes sync.Map
+
+	// configRefused says that the server does not show its configuration.
+	configRefused atomic.Bool
 
 	// users counts the operations under way, and one for the store.
 	users atomic.Int64
@@ -50,6 +57,35 @@ func (c *conn) release() {
 	if c.client != nil {
 		_ = c.client.Close() // there is nobody left to whom it matters
 	}
+}
+
+// send sends cmds, all of them on key, with those of other callers. See
+// [combiner.do].
+func (c *conn) send(ctx context.Context, key string, cmds ...redis.Cmder) error {
+	batches, err := c.combinerOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	return batches.do(ctx, cmds...)
+}
+
+// combinerOf returns the combiner that serves key. It only groups: the client
+// itself finds the node of each command, should the key have moved.
+func (c *conn) combinerOf(ctx context.Context, key string) (*combiner, error) {
+	cluster, ok := c.client.(*redis.ClusterClient)
+	if !ok {
+		return &c.batches, nil
+	}
+	node, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	addr := node.Options().Addr
+	if found, ok := c.nodes.Load(addr); ok {
+		return found.(*combiner), nil
+	}
+	made, _ := c.nodes.LoadOrStore(addr, &combiner{exec: c.exec})
+	return made.(*combiner), nil
 }
 
 // exec is the combiner's.

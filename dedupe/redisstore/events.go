@@ -59,7 +59,7 @@ func (c *conn) claimNew(ctx context.Context, key string, h dedupe.Hold) (dedupe.
 func (c *conn) read(ctx context.Context, k string, before ...redis.Cmder) (dedupe.Record, error) {
 	get := redis.NewStringCmd(ctx, "get", k)
 	left := redis.NewIntCmd(ctx, "pttl", k)
-	if err := c.batches.do(ctx, append(before, get, left)...); err != nil {
+	if err := c.send(ctx, k, append(before, get, left)...); err != nil {
 		return dedupe.Record{}, err
 	}
 	for _, cmd := range before {
@@ -111,8 +111,9 @@ func (s *Store) change(ctx context.Context, operation string, script *redis.Scri
 // Complete implements [dedupe.Store].
 func (s *Store) Complete(ctx context.Context, key string, d dedupe.Done) error {
 	_, err := do(ctx, s, "complete", func(ctx context.Context, c *conn) (struct{}, error) {
-		set := redis.NewStatusCmd(ctx, "set", c.eventKey(key), encodeMark(d.Mark), "px", millis(d.TTL))
-		if err := c.batches.do(ctx, set); err != nil {
+		k := c.eventKey(key)
+		set := redis.NewStatusCmd(ctx, "set", k, encodeMark(d.Mark), "px", millis(d.TTL))
+		if err := c.send(ctx, k, set); err != nil {
 			return struct{}{}, err
 		}
 		if set.Err() == nil && set.Val() != "OK" {

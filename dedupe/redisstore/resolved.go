@@ -44,6 +44,14 @@ func (r resolved) identity() string {
 	return fmt.Sprintf("%s %q user %q db %d prefix %q", mode, addresses, r.username, r.db, r.prefix)
 }
 
+// name is what findings call the server.
+func (r resolved) name() string {
+	if r.master != "" {
+		return r.master
+	}
+	return strings.Join(r.addresses, ",")
+}
+
 // sameClient reports whether a client made from r serves other as well.
 // Configurations of TLS cannot be compared: two that are not one differ.
 func (r resolved) sameClient(other resolved) bool {

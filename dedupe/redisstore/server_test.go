@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"strconv"
@@ -28,15 +29,19 @@ type server struct {
 // patience is how long a test waits for what must come. It measures nothing.
 const patience = 20 * time.Second
 
-// freePort returns a port that nobody listens on.
+// freePort returns a port that nobody listens on, below those that systems give
+// to connections: one of them might take it before the server does.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := strconv.Itoa(10000 + rand.IntN(22000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	t.Fatal("no port is free")
+	return ""
 }
 
 // startServer starts a redis-server that keeps nothing on disk. args are added

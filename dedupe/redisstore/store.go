@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
 
@@ -17,6 +19,8 @@ import (
 // again by the next operation.
 type Store struct {
 	current atomic.Pointer[conn]
+
+	history history
 
 	// mu guards changes of current.
 	mu sync.Mutex
@@ -100,9 +104,7 @@ func do[T any](ctx context.Context, s *Store, operation string, run func(context
 	defer cancel()
 	result, err := run(ctx, c)
 	if err != nil {
-		if stale(err) {
-			s.replace(c)
-		}
+		s.recover(c, err)
 		return none, c.failure(operation, err)
 	}
 	return result, nil
@@ -117,6 +119,20 @@ func (s *Store) acquire() (*conn, error) {
 		if c.acquire() {
 			return c, nil
 		}
+	}
+}
+
+// recover takes from an error of c what it says of the way to the primary. A
+// cluster's client learns of a failover when a node says MOVED, but a dead node
+// says nothing: then it would look at the cluster anew only once a minute.
+func (s *Store) recover(c *conn, err error) {
+	var reply redis.Error
+	answered := errors.As(err, &reply)
+	switch cluster, ok := c.client.(*redis.ClusterClient); {
+	case ok && (!answered || stale(err)):
+		cluster.ReloadState(context.Background()) // in the background, at most 5 times a second
+	case !ok && stale(err):
+		s.replace(c)
 	}
 }
 

@@ -14,14 +14,10 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
@@ -69,7 +65,8 @@ func live(ctx context.Context, s *Store, key string) error {
 }
 
 func TestClusterSpreadsEventsOverItsNodes(t *testing.T) {
-	nodes := startCluster(t)
+	t.Parallel()
+	nodes := startCluster(t, 0)
 	seeds := []string{nodes[0].addr(), nodes[1].addr()}
 	for name, o := range map[string]Options{
 		"addresses": {Addresses: seeds, Cluster: true},
@@ -89,60 +86,17 @@ func TestClusterSpreadsEventsOverItsNodes(t *testing.T) {
 	}
 }
 
-// startCluster makes a cluster of three without replicas.
-func startCluster(t *testing.T) []*server {
-	t.Helper()
-	var nodes []*server
-	buses := []string{freePort(t), freePort(t), freePort(t)}
-	for i := range 3 {
-		nodes = append(nodes, startServer(t, "--cluster-enabled", "yes", "--cluster-port", buses[i], "--cluster-node-timeout", "2000"))
-		nodes[i].do("cluster", "addslotsrange", i*16384/3, (i+1)*16384/3-1)
-	}
-	for i, node := range nodes[1:] {
-		nodes[0].do("cluster", "meet", "127.0.0.1", node.port, buses[i+1])
-	}
-	for _, node := range nodes {
-		eventually(t, "the cluster is complete", func() error {
-			info := node.do("cluster", "info").(string)
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_size:3") {
-				return errors.New("not yet")
-			}
-			return nil
-		})
-	}
-	return nodes
-}
-
 func TestSentinelLeadsToTheMaster(t *testing.T) {
-	master := startServer(t)
-	addr := startSentinel(t, "mymaster", master)
-	checkLife(t, open(t, Options{Addresses: []string{addr}, SentinelMaster: "mymaster"}))
-	if master.do("dbsize") == int64(0) {
+	primary := startServer(t)
+	addr := startSentinel(t, primary, 1).addr()
+	checkLife(t, open(t, Options{Addresses: []string{addr}, SentinelMaster: master}))
+	if primary.do("dbsize") == int64(0) {
 		t.Error("the master holds no event")
 	}
 	wrong := open(t, Options{Addresses: []string{addr}, SentinelMaster: "nobody"})
 	if _, err := wrong.Claim(context.Background(), "a:1", hold("own"), true); err == nil {
 		t.Error("a master that no sentinel knows was found")
 	}
-}
-
-func startSentinel(t *testing.T, name string, master *server) string {
-	t.Helper()
-	port := freePort(t)
-	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	conf := fmt.Sprintf("bind 127.0.0.1\nport %s\nsentinel monitor %s 127.0.0.1 %s 1\n", port, name, master.port)
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("redis-server", file, "--sentinel")
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("these tests need redis-server: %v", err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	admin := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
-	defer admin.Close()
-	eventually(t, "the sentinel answers", func() error { return answers(admin) })
-	return "127.0.0.1:" + port
 }
 
 func TestTLSIsSpokenAndTheServerIsChecked(t *testing.T) {
@@ -164,6 +118,27 @@ func TestTLSIsSpokenAndTheServerIsChecked(t *testing.T) {
 		if err := open(t, o).Ping(context.Background()); err == nil {
 			t.Errorf("%s: connected", name)
 		}
+	}
+}
+
+// Sentinel's client gets a dialer of the store's own.
+func TestDialerOfSentinelsChecksTheServer(t *testing.T) {
+	roots, certFile, keyFile := makeCertificate(t)
+	tlsPort := freePort(t)
+	startServer(t, "--tls-port", tlsPort, "--tls-cert-file", certFile, "--tls-key-file", keyFile,
+		"--tls-ca-cert-file", certFile, "--tls-auth-clients", "no")
+	dial := func(config *tls.Config) error {
+		c, err := dialer(patience, config)(context.Background(), "tcp", "127.0.0.1:"+tlsPort)
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+	if err := dial(&tls.Config{RootCAs: roots}); err != nil {
+		t.Error(err)
+	}
+	if dial(&tls.Config{}) == nil || dial(&tls.Config{RootCAs: roots, ServerName: "other"}) == nil {
+		t.Error("a certificate that does not fit was accepted")
 	}
 }
 

@@ -1,0 +1,172 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
+)
+
+// ladder are the gaps between the eleven attempts of a sender: Paymos's, with
+// a minute made 50 ms, and cut off where they would outlast the run.
+var ladder = []time.Duration{
+	50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond,
+	1600 * time.Millisecond, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second,
+}
+
+// event is one event, its sender, and the sender's ledger.
+type event struct {
+	id      string
+	begins  time.Duration // after the start of the run
+	replays int           // by an operator, once it is acknowledged
+	steps   []step        // what the upstream does with its first requests
+
+	rng *rand.Rand // used by the sender's goroutine only
+
+	mu    sync.Mutex
+	tries []*try
+}
+
+// try is one request of a sender, as the sender saw it.
+type try struct {
+	id      string
+	gateway int
+	replay  bool
+	start   time.Time
+	end     time.Time
+	status  int
+	word    string
+	err     error
+}
+
+func (tr *try) acknowledged() bool { return tr.err == nil && tr.status >= 200 && tr.status <= 299 }
+
+func newEvent(w *world, n int) *event {
+	rng := w.random(partEvents + uint64(n))
+	return &event{
+		id:      fmt.Sprintf("evt_%d_%04d", w.seed, n),
+		begins:  time.Duration(rng.Int64N(int64(w.length()))),
+		replays: max(0, rng.IntN(8)-5),
+		steps:   randomSteps(rng),
+		rng:     rng,
+	}
+}
+
+// newClient is for all senders: each try has a connection of its own.
+func newClient() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// send follows the ladder until an attempt is acknowledged. When all faults are
+// over and it still is not, an operator goes on.
+func (e *event) send(w *world) {
+	e.wait(w, e.begins)
+	for n := 0; !e.attempt(w); n++ {
+		if n < len(ladder) {
+			e.wait(w, ladder[n])
+			continue
+		}
+		<-w.healed
+		if n > len(ladder)+operatorTries {
+			return
+		}
+		// Not all at once, and not ever and ever at the same pace.
+		pause(e.rng, lease/2, lease*time.Duration(2+n-len(ladder)))
+	}
+	for range e.replays {
+		e.wait(w, time.Duration(e.rng.Int64N(int64(4*time.Second))))
+		e.try(w, true)
+	}
+}
+
+// operatorTries is how often an operator tries what he knows must work now.
+const operatorTries = 10
+
+// wait waits for d. When all faults are over, it need not be that long.
+func (e *event) wait(w *world, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return
+	case <-w.healed:
+	}
+	soon := time.NewTimer(lease/4 + time.Duration(e.rng.Int64N(int64(2*lease))))
+	defer soon.Stop()
+	select {
+	case <-timer.C:
+	case <-soon.C:
+	}
+}
+
+// attempt sends the event once, sometimes twice at once, and reports whether it
+// was acknowledged.
+func (e *event) attempt(w *world) bool {
+	if e.rng.IntN(5) > 0 {
+		return e.try(w, false)
+	}
+	var first, second bool
+	var both sync.WaitGroup
+	one, two := e.prepare(w, false), e.prepare(w, false)
+	both.Go(func() { first = e.exchange(w, one) })
+	both.Go(func() { second = e.exchange(w, two) })
+	both.Wait()
+	return first || second
+}
+
+func (e *event) try(w *world, replay bool) bool { return e.exchange(w, e.prepare(w, replay)) }
+
+// prepare picks a gateway and opens a line in the ledger.
+func (e *event) prepare(w *world, replay bool) *try {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	tr := &try{id: fmt.Sprintf("%s#%d", e.id, len(e.tries)+1), gateway: e.rng.IntN(len(w.gateways)), replay: replay, start: time.Now()}
+	e.tries = append(e.tries, tr)
+	return tr
+}
+
+// exchange sends one request and fills in the line.
+func (e *event) exchange(w *world, tr *try) bool {
+	d := w.signer.Event(e.id)
+	ctx, cancel := context.WithTimeout(context.Background(), w.patience())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, d.Method, w.gateways[tr.gateway].URL+d.Path, bytes.NewReader(d.Body))
+	if err != nil {
+		panic(err) // the URL is our own
+	}
+	r.Header = d.Header
+	r.Header.Set(tryHeader, tr.id)
+	r.GetBody = nil
+	resp, err := w.client.Do(r)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	tr.end, tr.err = time.Now(), err
+	if err == nil {
+		tr.status, tr.word = resp.StatusCode, resp.Header.Get("Webhook-Dedupe")
+	}
+	return tr.acknowledged()
+}
+
+// patience is how long a sender waits for an answer: as long as senders do, and
+// when all faults are over, as long as it takes on a busy machine.
+func (w *world) patience() time.Duration {
+	select {
+	case <-w.healed:
+		return harness.Patience
+	default:
+		return tryTimeout
+	}
+}

@@ -1,0 +1,161 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
+)
+
+// The times of a run: a lease is as short as it can be, and everything else
+// goes with it. The grace period is longer than anything takes, so that an exit
+// in good order cuts nothing off.
+const (
+	lease           = time.Second
+	upstreamTimeout = 1500 * time.Millisecond
+	copiesWait      = 300 * time.Millisecond
+	tryTimeout      = 800 * time.Millisecond
+	gracePeriod     = 15 * time.Second
+	// perFault is about what a fault takes, with all lanes at work.
+	perFault = 700 * time.Millisecond
+)
+
+// tryHeader names one request of one sender, from there to the upstream's
+// ledger and into the gateway's log.
+const tryHeader = "X-Test-Try"
+
+// scale is how large a run is.
+type scale struct {
+	events, faults int
+	seed           uint64
+}
+
+// world is all that takes part in a run.
+type world struct {
+	scale
+	t        *testing.T
+	start    time.Time
+	gateways []*harness.Gateway
+	upstream *upstream
+	signer   *harness.Sender
+	client   *http.Client
+	spans    spans
+	events   []*event
+	lanes    []*lane
+	// spools says that a gateway keeps what the store could not be told over its
+	// own end.
+	spools bool
+	// healed is closed when the last fault is over.
+	healed chan struct{}
+}
+
+func newWorld(t *testing.T, s scale) *world {
+	w := &world{scale: s, t: t, signer: harness.NewSender(t, "paymos"), client: newClient(), healed: make(chan struct{})}
+	for n := range s.events {
+		w.events = append(w.events, newEvent(w, n))
+	}
+	w.upstream = startUpstream(t, w.events)
+	return w
+}
+
+// length is about how long the run has faults.
+func (w *world) length() time.Duration { return perFault * time.Duration(w.faults) }
+
+// random is a source of its own for a part of the run.
+func (w *world) random(part uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, part)) }
+
+// The parts that have sources of their own; events count from partEvents.
+const (
+	partLanes  = 1
+	partEvents = 1000
+)
+
+// site is the gateway's configuration. Its variants differ in what no run
+// looks at, so that a reload has something to load.
+func (w *world) site(variant int) string {
+	return fmt.Sprintf(`webhook_dedupe /pay* paymos {
+		source pay
+		secret %s
+		lease %v
+		upstream_timeout %v
+		wait %v
+		max_in_flight %d
+		log_field try header %s
+	}
+	reverse_proxy %s`, harness.Secret, lease, upstreamTimeout, copiesWait, 100_000+variant, tryHeader, w.upstream.addr)
+}
+
+func (w *world) addGateway(options ...harness.Option) {
+	options = append(options, harness.WithGlobal(fmt.Sprintf("grace_period %v", gracePeriod)))
+	w.gateways = append(w.gateways, harness.StartGateway(w.t, w.site(0), options...))
+}
+
+// onRedis is two gateways, each with a network of its own to one Redis server.
+func onRedis(w *world) {
+	r := harness.StartRedis(w.t, "--appendonly", "yes", "--appendfsync", "always")
+	w.spools = true
+	for n := range 2 {
+		slow := startRelay(w.t, r.Addr)
+		proxy := harness.StartRedisProxy(w.t, slow.addr)
+		w.addGateway(harness.WithRedis(proxy.Addr))
+		w.addLane(3, w.gatewayFaults(n))
+		w.addLane(2, w.linkFaults(n, proxy, slow))
+	}
+	w.addLane(3, w.redisFaults(r))
+	w.addLane(2, w.upstreamFaults())
+}
+
+// onFiles is one gateway on the file store.
+func onFiles(w *world) {
+	w.addGateway()
+	w.addLane(3, w.gatewayFaults(0))
+	w.addLane(1, w.upstreamFaults())
+}
+
+// live runs senders and faults until every sender is through.
+func (w *world) live() {
+	w.start = time.Now()
+	var senders, lanes sync.WaitGroup
+	for _, e := range w.events {
+		senders.Go(func() { e.send(w) })
+	}
+	for n, quota := range w.quotas() {
+		lanes.Go(func() { w.lanes[n].run(w, quota) })
+	}
+	lanes.Wait()
+	w.upstream.heal()
+	close(w.healed)
+	senders.Wait()
+	w.replayAll()
+	for _, g := range w.gateways {
+		g.Terminate() // now every line is in the log
+	}
+}
+
+// replayAll has an operator send every event once more, when nothing is wrong
+// any more.
+func (w *world) replayAll() {
+	queue := make(chan *event)
+	var workers sync.WaitGroup
+	for range 8 {
+		workers.Go(func() {
+			for e := range queue {
+				e.try(w, true)
+			}
+		})
+	}
+	for _, e := range w.events {
+		queue <- e
+	}
+	close(queue)
+	workers.Wait()
+}
+
+// pause waits as the schedule says.
+func pause(rng *rand.Rand, least, most time.Duration) {
+	<-time.After(least + time.Duration(rng.Int64N(int64(most-least)+1)))
+}

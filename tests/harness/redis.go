@@ -1,0 +1,132 @@
+package harness
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Redis is a real redis-server.
+type Redis struct {
+	// Addr is host:port.
+	Addr string
+	// Client talks to it past the gateway.
+	Client *redis.Client
+
+	t       testing.TB
+	dir     string
+	args    []string
+	process *process
+}
+
+// StartRedis starts a server that keeps nothing on disk. args are added to its
+// command line.
+func StartRedis(t testing.TB, args ...string) *Redis {
+	t.Helper()
+	r := NewRedis(t, args...)
+	r.Start()
+	return r
+}
+
+// NewRedis prepares a server that is not started yet.
+func NewRedis(t testing.TB, args ...string) *Redis {
+	t.Helper()
+	r := &Redis{Addr: "127.0.0.1:" + FreePort(t), t: t, dir: t.TempDir(), args: args}
+	r.Client = redis.NewClient(&redis.Options{Addr: r.Addr, MaxRetries: -1})
+	t.Cleanup(func() {
+		r.Client.Close()
+		if r.process != nil {
+			r.process.kill()
+		}
+	})
+	return r
+}
+
+// Start starts the server, again after [Redis.Kill], and waits until it answers.
+func (r *Redis) Start() {
+	r.t.Helper()
+	_, port, _ := strings.Cut(r.Addr, ":")
+	args := append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", r.dir, "--save", "", "--appendonly", "no"}, r.args...)
+	r.process = startProcess(r.t, r.dir, nil, "redis-server", args...)
+	Eventually(r.t, "redis-server answers", func() bool {
+		err := r.Client.Ping(context.Background()).Err()
+		return err == nil || strings.Contains(err.Error(), "NOAUTH")
+	})
+}
+
+// Kill ends the server at once. What it had is lost, unless it keeps an
+// append-only file.
+func (r *Redis) Kill() { r.process.kill() }
+
+// Freeze stops the server without closing its connections.
+func (r *Redis) Freeze() { r.process.signal(syscall.SIGSTOP) }
+
+// Thaw undoes Freeze.
+func (r *Redis) Thaw() { r.process.signal(syscall.SIGCONT) }
+
+// Do runs a command.
+func (r *Redis) Do(args ...any) any {
+	r.t.Helper()
+	v, err := r.Client.Do(context.Background(), args...).Result()
+	if err != nil {
+		r.t.Fatalf("%v: %v", args, err)
+	}
+	return v
+}
+
+// Keys are all keys, sorted.
+func (r *Redis) Keys() []string {
+	r.t.Helper()
+	keys, err := r.Client.Keys(context.Background(), "*").Result()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// housekeeping are the commands that say nothing of an event: those of a new
+// connection, and the test's own.
+var housekeeping = []string{"hello", "client", "ping", "auth", "select", "info", "config", "keys", "command", "function", "acl", "script"}
+
+// Commands are the commands, about events or keys, that the server has run since
+// the last [Redis.ForgetCommands].
+func (r *Redis) Commands() (names []string) {
+	r.t.Helper()
+	info, err := r.Client.Info(context.Background(), "commandstats").Result()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for line := range strings.Lines(info) {
+		name, found := strings.CutPrefix(line, "cmdstat_")
+		name, _, _ = strings.Cut(name, ":")
+		root, _, _ := strings.Cut(name, "|")
+		if found && !slices.Contains(housekeeping, root) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ForgetCommands starts the count of [Redis.Commands] anew.
+func (r *Redis) ForgetCommands() { r.t.Helper(); r.Do("CONFIG", "RESETSTAT") }
+
+// Connections counts the clients that are connected, without the test's own.
+func (r *Redis) Connections() int {
+	r.t.Helper()
+	list, err := r.Client.ClientList(context.Background()).Result()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	own := 0
+	for line := range strings.Lines(list) {
+		if strings.Contains(line, "cmd=client") {
+			own++
+		}
+	}
+	return strings.Count(list, "\n") - own
+}
