@@ -27,11 +27,12 @@ type App struct {
 	// routes; beyond it senders get 503. Default: 268435456 (256MiB).
 	MaxBuffered int64 `json:"max_buffered,omitempty"`
 
-	store   StoreModule
-	logger  *zap.Logger
-	sources map[string]sourceClaim
-	lent    *loan
-	ctx     caddy.Context
+	store    StoreModule
+	identity string // of the store
+	logger   *zap.Logger
+	sources  map[string]sourceClaim
+	lent     *loan
+	ctx      caddy.Context
 }
 
 // CaddyModule returns the Caddy module information.
@@ -59,7 +60,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if !ok {
 		return fmt.Errorf("module %T is no store", module)
 	}
-	a.store = store
+	a.store, a.identity = store, store.Identity()
 	a.ctx = ctx
 	return exit.listen(ctx)
 }

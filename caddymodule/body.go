@@ -22,7 +22,7 @@ const bodyTime = time.Minute
 // limitReading makes reading r's body fail after t, until done is called. A
 // server that limits the reading itself is left to that.
 func limitReading(w http.ResponseWriter, r *http.Request, t time.Time) (done func()) {
-	server, _ := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	server := serverOf(r)
 	if r.ContentLength == 0 || server == nil || server.ReadTimeout > 0 {
 		return func() {}
 	}
@@ -31,6 +31,17 @@ func limitReading(w http.ResponseWriter, r *http.Request, t time.Time) (done fun
 		return func() {} // a writer that cannot: it is not a network's
 	}
 	return func() { _ = connection.SetReadDeadline(time.Time{}) }
+}
+
+// writeLimited reports whether the server limits the time for answers itself.
+func writeLimited(r *http.Request) bool {
+	server := serverOf(r)
+	return server != nil && server.WriteTimeout > 0
+}
+
+func serverOf(r *http.Request) *caddyhttp.Server {
+	server, _ := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	return server
 }
 
 // errTooLarge is a body over the limit.

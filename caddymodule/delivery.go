@@ -228,6 +228,7 @@ func (d *delivery) deliver(v dedupe.Verdict, lent *loan, leave func()) error {
 	}
 	d.w.Header().Set(resultHeader, string(v.Result))
 	x.rec = newRecorder(d.w, d.r.Method, d.MaxResponse, v.Result, x.overflowed)
+	x.rec.deadline, x.rec.limited = time.Now().Add(x.timeout), writeLimited(d.r)
 	d.answer(x, x.run(finally))
 	return nil
 }

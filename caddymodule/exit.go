@@ -56,14 +56,22 @@ func (p *exitPlan) Handle(context.Context, caddy.Event) error {
 	return nil
 }
 
+// leastTime is for closing a store when the grace period is used up.
+const leastTime = time.Second
+
 // budget is the time that is left for closing a store.
 func (p *exitPlan) budget() (context.Context, context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := time.Now()
+	end := now.Add(drainTime)
 	if !p.end.IsZero() {
-		return context.WithDeadline(context.Background(), p.end)
+		end = p.end
 	}
-	return context.WithTimeout(context.Background(), drainTime)
+	if least := now.Add(leastTime); end.Before(least) {
+		end = least
+	}
+	return context.WithDeadline(context.Background(), end)
 }
 
 // patience is the time that is left for deliveries under way. Without a grace

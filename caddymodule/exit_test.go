@@ -35,6 +35,22 @@ func TestExitEndsWithTheGracePeriod(t *testing.T) {
 	}
 }
 
+// TestUsedUpGracePeriodLeavesTimeToCloseTheStore, or what waits for it could not
+// be written.
+func TestUsedUpGracePeriodLeavesTimeToCloseTheStore(t *testing.T) {
+	p := &exitPlan{grace: time.Second, end: time.Now().Add(-time.Minute)}
+	ctx, cancel := p.budget()
+	defer cancel()
+	if ctx.Err() != nil {
+		t.Error("there is no time left")
+	}
+	ctx, cancel = p.patience()
+	defer cancel()
+	if ctx.Err() == nil {
+		t.Error("deliveries may go on after the grace period")
+	}
+}
+
 func TestReloadIsNoExit(t *testing.T) {
 	p := &exitPlan{grace: time.Hour}
 	if err := p.Handle(context.Background(), caddy.Event{}); err != nil || !p.end.IsZero() {

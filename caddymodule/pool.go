@@ -58,8 +58,7 @@ type loan struct {
 // borrow returns the open store of this configuration, and opens it if need be:
 // routes may be served before the app has been started.
 func (a *App) borrow() (*loan, error) {
-	identity := a.store.Identity()
-	value, _, err := openStores.LoadOrNew(identity, func() (caddy.Destructor, error) {
+	value, _, err := openStores.LoadOrNew(a.identity, func() (caddy.Destructor, error) {
 		store, err := a.store.Open(a.logger)
 		if err != nil {
 			return nil, err
@@ -68,7 +67,7 @@ func (a *App) borrow() (*loan, error) {
 		s.logger.Store(a.logger)
 		options := dedupe.Options{Timeout: a.store.Timeout(), Observer: observing{&s.logger}}
 		if a.store.Shared() { // a local store fails with the disk that a spool would be on
-			options.Spool = a.spoolFor(identity)
+			options.Spool = a.spoolFor(a.identity)
 		}
 		s.gate = dedupe.New(store, options)
 		return s, nil
@@ -76,7 +75,7 @@ func (a *App) borrow() (*loan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loan{value.(*openStore), identity}, nil
+	return &loan{value.(*openStore), a.identity}, nil
 }
 
 // spoolFor returns the spool of a store, or nil if there can be none.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
@@ -24,6 +25,10 @@ type recorder struct {
 	// overflow is asked once, when the limit is reached; it says whether the
 	// answer may go on to the sender as it is.
 	overflow func(status int) bool
+	// deadline is when a streamed answer must have reached the sender, unless the
+	// server limits the writing itself.
+	deadline time.Time
+	limited  bool
 
 	mu       sync.Mutex
 	mode     recorderMode
@@ -89,6 +94,7 @@ func (rec *recorder) Write(p []byte) (int, error) {
 		rec.mode = discarding
 		if rec.overflow(rec.status) {
 			rec.mode = streaming
+			rec.limitWriting(rec.deadline)
 			rec.relay()
 		}
 		rec.body = nil
@@ -146,13 +152,19 @@ func (rec *recorder) finish() {
 	h := rec.sender.Header()
 	for name, values := range rec.header {
 		if rec.trailers && rec.sent[name] == nil || strings.HasPrefix(name, http.TrailerPrefix) {
-			if rec.mode == holding {
-				// Trailers need a chunked answer, and a held one would get a length.
-				_ = http.NewResponseController(rec.sender).Flush()
-				rec.mode = streaming
-			}
 			h[name] = values
 		}
+	}
+	rec.limitWriting(time.Time{})
+}
+
+// limitWriting makes writing to the sender fail after t, or no more. One that
+// reads slowly must not keep a streamed answer, and with it the upstream call,
+// longer than the exchange may take. A server that limits the writing itself is
+// left to that.
+func (rec *recorder) limitWriting(t time.Time) {
+	if rec.mode == streaming && !rec.limited {
+		_ = http.NewResponseController(rec.sender).SetWriteDeadline(t)
 	}
 }
 
@@ -162,6 +174,7 @@ func (rec *recorder) abandon() (begun bool) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	begun = rec.mode == streaming
+	rec.limitWriting(time.Time{})
 	rec.mode = discarding
 	rec.body = nil
 	return begun

@@ -48,7 +48,7 @@ func (p PreviousSecret) resolve() (s verify.Secret, err error) {
 	}
 	until, err := resolve(p.Until)
 	if err != nil {
-		return s, fmt.Errorf("until: %w", err)
+		return s, fmt.Errorf("until: %v", err) // an empty time is no empty secret
 	}
 	if s.Until, err = time.Parse(time.RFC3339, until); err != nil {
 		return s, fmt.Errorf("until %q is not an RFC 3339 time, such as 2026-12-01T00:00:00Z", until)

@@ -20,7 +20,7 @@ func (r *rig) build(ctx context.Context) (string, error) {
 	if r.program != "" {
 		return filepath.Abs(r.program)
 	}
-	path := filepath.Join(r.dir, "caddy")
+	path := filepath.Join(r.dir, "caddy-under-test") // "caddy" is its data directory
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-w -s", "-tags", "nobadger,nomysql,nopgx", "-o", path, program)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {

@@ -38,14 +38,23 @@ func (j *judgement) count(e *event, arrivals []arrival) {
 	for n, a := range arrivals {
 		c.words[a.word]++
 		c.steps[a.step]++
-		// The latest one of its kind explains the repeat.
-		if b := slices.IndexFunc(arrivals[:n], func(b arrival) bool { return !b.accepted.IsZero() }); b >= 0 {
-			c.repeats[j.cause(arrivals[b], a)]++
+		if b, ok := latest(arrivals[:n], func(b arrival) bool { return !b.accepted.IsZero() }); ok {
+			c.repeats[j.cause(b, a)]++
 		}
-		if b := slices.IndexFunc(arrivals[:n], func(b arrival) bool { return !b.worked.IsZero() }); b >= 0 && !a.worked.IsZero() {
-			c.reworks[j.cause(arrivals[b], a)]++
+		if b, ok := latest(arrivals[:n], func(b arrival) bool { return !b.worked.IsZero() }); ok && !a.worked.IsZero() {
+			c.reworks[j.cause(b, a)]++
 		}
 	}
+}
+
+// latest is the last of its kind.
+func latest(arrivals []arrival, is func(arrival) bool) (a arrival, ok bool) {
+	for _, b := range arrivals {
+		if is(b) {
+			a, ok = b, true
+		}
+	}
+	return a, ok
 }
 
 func (j *judgement) summary() string {

@@ -1,8 +1,12 @@
 package harness
 
 import (
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 )
 
@@ -40,9 +44,27 @@ func (g *Gateway) Load(contentType, config string) (refusal string) {
 		if g.printed(sameConfig) > unchanged {
 			g.t.Fatal("Caddy reloads nothing if the configuration is the same: the test tests nothing")
 		}
-		return g.printed(serversStop) > stopped
+		return g.printed(serversStop) > stopped && g.listeners() <= 1
 	})
 	return ""
+}
+
+// listeners counts the sockets that listen on the gateway's port, as far as the
+// system tells: around a reload there are two.
+func (g *Gateway) listeners() (n int) {
+	_, port, _ := net.SplitHostPort(g.addr)
+	number, _ := strconv.Atoi(port)
+	const listening = "0A"
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		sockets, _ := os.ReadFile(table)
+		for line := range strings.Lines(string(sockets)) {
+			f := strings.Fields(line)
+			if len(f) > 3 && f[3] == listening && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", number)) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // What Caddy prints of a reload.
