@@ -63,18 +63,19 @@ func (x *exchange) run(finally func()) result {
 		}()
 		ended <- res
 	}()
-	deadline := time.NewTimer(x.timeout + overtime)
-	defer deadline.Stop()
 	select {
 	case res := <-ended:
 		maps.Copy(vars, own)
 		return res
-	case <-deadline.C:
+	case <-ctx.Done():
 	}
+	late := time.NewTimer(overtime)
+	defer late.Stop()
 	select {
-	case res := <-ended: // in the very last moment
+	case res := <-ended:
+		maps.Copy(vars, own)
 		return res
-	default:
+	case <-late.C:
 		return x.giveUp()
 	}
 }

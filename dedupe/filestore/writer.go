@@ -1,6 +1,9 @@
 package filestore
 
-import "context"
+import (
+	"context"
+	"runtime"
+)
 
 // batch is records that are written together.
 type batch struct {
@@ -89,6 +92,7 @@ func (s *Store) write() {
 	for {
 		select {
 		case <-s.wake:
+			runtime.Gosched() // let those who are about to call join the batch
 			s.writeBatch()
 		case job := <-s.jobs:
 			job()

@@ -72,6 +72,9 @@ func decode(value string, left int64) (dedupe.Record, error) {
 
 // decodeMark reads a done event: the mark in the one way it is written.
 func decodeMark(value string) (uint16, bool) {
+	if value == "" || value[0] > '9' {
+		return 0, false // without the error that ParseUint would make
+	}
 	mark, err := strconv.ParseUint(value, 10, 16)
 	if err != nil || mark > dedupe.MaxMark || value != encodeMark(uint16(mark)) {
 		return 0, false
