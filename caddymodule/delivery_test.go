@@ -143,7 +143,7 @@ func TestRedirectIsNotFollowedIntoALoss(t *testing.T) {
 
 func TestEmptyDeliveryIsNotSentTwiceByTheTransport(t *testing.T) {
 	g := newGateway(t, stableopsRoute, func(w http.ResponseWriter, r *http.Request) error {
-		if _, ok := r.Header["Idempotency-Key"]; ok || len(r.Header["idempotency-key"]) != 1 || r.Body != http.NoBody {
+		if _, ok := r.Header["Idempotency-Key"]; ok || len(r.Header[strings.ToLower("Idempotency-Key")]) != 1 || r.Body != http.NoBody {
 			t.Errorf("got %v, body %v", r.Header, r.Body)
 		}
 		w.WriteHeader(http.StatusOK)

@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"fmt"
-	"net/http"
 
 	"go.uber.org/zap"
 
@@ -25,7 +24,7 @@ func (d *delivery) extraFields() {
 		var value string
 		var err error
 		if f.Kind == verify.FromHeader {
-			value = d.r.Header.Get(http.CanonicalHeaderKey(f.From))
+			value = d.r.Header.Get(f.From)
 		} else {
 			value, err = verify.JSONValue(d.body, f.From)
 		}

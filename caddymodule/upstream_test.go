@@ -248,8 +248,7 @@ func TestStreamThatTakesTooLongStaysAccepted(t *testing.T) {
 }
 
 func TestLongAnswerIsSettledBeforeItsFirstByteIsSent(t *testing.T) {
-	var c *call
-	c = newCall(patience, 10, func(w http.ResponseWriter, _ *http.Request) error {
+	c := newCall(patience, 10, func(w http.ResponseWriter, _ *http.Request) error {
 		_, err := io.WriteString(w, strings.Repeat("x", 20))
 		return err
 	})

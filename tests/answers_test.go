@@ -68,7 +68,7 @@ func TestHandshakePassesUnsignedAndTouchesNoStore(t *testing.T) {
 	u := harness.StartUpstream(t)
 	r := harness.StartRedis(t)
 	g := harness.StartGateway(t, proxied(u, "handshake get"), harness.WithRedis(r.Addr))
-	r.ForgetCommands()
+	monitor := r.Monitor(t)
 	u.On("challenge", harness.Reply(200, "text/plain", "PROBE9"))
 	d := &harness.Delivery{
 		Event: "challenge", Method: http.MethodGet, Path: "/pay?hub.challenge=PROBE9",
@@ -82,7 +82,7 @@ func TestHandshakePassesUnsignedAndTouchesNoStore(t *testing.T) {
 	if got := u.Requests("challenge"); len(got) != 2 || got[0].URI != d.Path {
 		t.Errorf("the upstream got %v", got)
 	}
-	if used := r.Commands(); len(used) > 0 {
+	if used := monitor.Commands(t); len(used) > 0 {
 		t.Errorf("Redis was asked: %q", used)
 	}
 	post := *d

@@ -127,7 +127,7 @@ func TestBodyBeyondTheLimitIsRefused(t *testing.T) {
 	u := harness.StartUpstream(t)
 	r := harness.StartRedis(t)
 	g := harness.StartGateway(t, githubSite(u), harness.WithRedis(r.Addr))
-	r.ForgetCommands()
+	monitor := r.Monitor(t)
 	d := harness.NewSender(t, "github").WithBody(harness.Unique("evt"), pattern(limit+1)).InChunks()
 	g.Expect(t, d, "413")
 	// What announces its length is refused before all of it has come. (Go's server
@@ -139,9 +139,33 @@ func TestBodyBeyondTheLimitIsRefused(t *testing.T) {
 	if n := g.Metric("rejections_total", `reason="too_large"`); n != 2 {
 		t.Errorf("%v deliveries are counted as too large", n)
 	}
-	if used := r.Commands(); len(used) > 0 {
+	if used := monitor.Commands(t); len(used) > 0 {
 		t.Errorf("Redis was asked: %q", used)
 	}
+}
+
+func TestBodiesBeyondTheMemoryForThemComeAgain(t *testing.T) {
+	t.Parallel()
+	u := harness.StartUpstream(t)
+	g := harness.StartGateway(t, githubSite(u, "max_body 1MB"), harness.WithGlobal("webhook_dedupe {", "max_buffered 1MiB", "}"))
+	s := harness.NewSender(t, "github")
+	big, small := s.WithBody(harness.Unique("evt"), pattern(900_000)), s.WithBody(harness.Unique("evt"), pattern(400_000))
+	latch := harness.NewLatch()
+	u.On(big.Event, harness.After(latch, harness.Status(200)))
+	call := g.Begin(t, harness.HTTP1, big)
+	u.Await(t, big.Event, 1)
+	if a := g.Expect(t, small, "503"); a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After while the memory for bodies is taken")
+	}
+	if n := g.Metric("rejections_total", `reason="memory"`); n != 1 {
+		t.Errorf("%v deliveries are counted as refused for memory", n)
+	}
+	latch.Release()
+	if a := call.Answer(); a.String() != "200 first" {
+		t.Fatalf("the delivery that has the memory got %q", a)
+	}
+	g.RetryUntil(t, small, "200 first", "503")
+	assertReached(t, u, small.Event, "first")
 }
 
 func TestBodyThatIsCutOffReachesNothing(t *testing.T) {
@@ -149,7 +173,7 @@ func TestBodyThatIsCutOffReachesNothing(t *testing.T) {
 	u := harness.StartUpstream(t)
 	r := harness.StartRedis(t)
 	g := harness.StartGateway(t, githubSite(u), harness.WithRedis(r.Addr))
-	r.ForgetCommands()
+	monitor := r.Monitor(t)
 	// The part that comes is signed in itself: who read no further would pass it.
 	d := harness.NewSender(t, "github").WithBody(harness.Unique("evt"), []byte("{}"))
 	for i, rest := range []string{
@@ -173,7 +197,7 @@ func TestBodyThatIsCutOffReachesNothing(t *testing.T) {
 			return g.Metric("rejections_total", `reason="incomplete_body"`) == float64(i+1)
 		})
 	}
-	assertNothingHappened(t, u, g, r, d)
+	assertNothingHappened(t, u, g, monitor, d)
 }
 
 func TestBodyThatIsResetReachesNothing(t *testing.T) {
@@ -181,7 +205,7 @@ func TestBodyThatIsResetReachesNothing(t *testing.T) {
 	u := harness.StartUpstream(t)
 	r := harness.StartRedis(t)
 	g := harness.StartGateway(t, githubSite(u), harness.WithRedis(r.Addr))
-	r.ForgetCommands()
+	monitor := r.Monitor(t)
 	for i, p := range harness.Protocols {
 		d := harness.NewSender(t, "github").WithBody(harness.Unique("evt"), pattern(100_000))
 		d.Stream = io.MultiReader(bytes.NewReader(d.Body), failingReader{})
@@ -191,7 +215,7 @@ func TestBodyThatIsResetReachesNothing(t *testing.T) {
 		harness.Eventually(t, "the gateway calls the body incomplete", func() bool {
 			return g.Metric("rejections_total", `reason="incomplete_body"`) == float64(i+1)
 		})
-		assertNothingHappened(t, u, g, r, d)
+		assertNothingHappened(t, u, g, monitor, d)
 	}
 }
 
@@ -200,10 +224,10 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errors.New("the sender gives up") }
 
-func assertNothingHappened(t *testing.T, u *harness.Upstream, g *harness.Gateway, r *harness.Redis, d *harness.Delivery) {
+func assertNothingHappened(t *testing.T, u *harness.Upstream, g *harness.Gateway, monitor *harness.RedisMonitor, d *harness.Delivery) {
 	t.Helper()
 	assertReached(t, u, d.Event)
-	if used := r.Commands(); len(used) > 0 {
+	if used := monitor.Commands(t); len(used) > 0 {
 		t.Errorf("Redis was asked: %q", used)
 	}
 	g.AwaitLog(t, "delivery", "incomplete body")

@@ -2,18 +2,25 @@ package tests
 
 import (
 	"testing"
+	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 func TestExitWaitsForDeliveriesUnderWay(t *testing.T) {
 	t.Parallel()
+	plain := func(*harness.Gateway) {}
 	for _, store := range []string{"file", "redis"} {
-		for _, p := range harness.Protocols {
+		for _, c := range []struct {
+			name     string
+			protocol harness.Protocol
+			tls      harness.Option
+		}{{"HTTP1", harness.HTTP1, plain}, {"HTTP2", harness.HTTP2, plain}, {"HTTP2 over TLS", harness.HTTP2, harness.WithTLS()}} {
 			for sender, gone := range map[string]bool{"sender gone": true, "sender waits": false} {
-				t.Run(store+" "+string(p)+" "+sender, func(t *testing.T) {
+				t.Run(store+" "+c.name+" "+sender, func(t *testing.T) {
 					t.Parallel()
-					exitWithTen(t, stores[store](t), p, gone)
+					g := harness.NewGateway(t, stores[store](t), c.tls)
+					exitWithTen(t, g, c.protocol, gone)
 				})
 			}
 		}
@@ -21,9 +28,9 @@ func TestExitWaitsForDeliveriesUnderWay(t *testing.T) {
 }
 
 // exitWithTen ends a gateway while ten deliveries are in the upstream.
-func exitWithTen(t *testing.T, store harness.Option, p harness.Protocol, gone bool) {
+func exitWithTen(t *testing.T, g *harness.Gateway, p harness.Protocol, gone bool) {
 	u := harness.StartUpstream(t)
-	g := harness.StartGateway(t, proxied(u), store)
+	g.Start(proxied(u))
 	s := harness.NewSender(t, "paymos")
 	latch := harness.NewLatch()
 	var events []*harness.Delivery
@@ -42,6 +49,12 @@ func exitWithTen(t *testing.T, store harness.Option, p harness.Protocol, gone bo
 	}
 	g.BeginTermination()
 	harness.Eventually(t, "the gateway takes no requests any more", func() bool { return !g.Listens() })
+	// Time enough to exit for a gateway that does not wait.
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if !g.Running() {
+			t.Fatal("the gateway exits while deliveries are in the upstream")
+		}
+	}
 	latch.Release()
 	for _, c := range calls {
 		if a := c.Answer(); !gone && a.String() != "200 first" {

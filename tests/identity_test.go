@@ -27,7 +27,7 @@ func TestEventWithoutASingleIDIsRefusedAndLeavesNoTrace(t *testing.T) {
 	u := harness.StartUpstream(t)
 	r := harness.StartRedis(t)
 	g := harness.StartGateway(t, route("/pay", "github")+route("/json", "github", "event_id json data.id")+"reverse_proxy "+u.Addr, harness.WithRedis(r.Addr))
-	r.ForgetCommands()
+	monitor := r.Monitor(t)
 	header := harness.NewSender(t, "github").Event("evt")
 	cases := map[string]*harness.Delivery{
 		"missing_id no header":        header.With("X-GitHub-Delivery"),
@@ -63,7 +63,7 @@ func TestEventWithoutASingleIDIsRefusedAndLeavesNoTrace(t *testing.T) {
 		}
 	}
 	assertReached(t, u, "evt")
-	if used := r.Commands(); len(used) > 0 {
+	if used := monitor.Commands(t); len(used) > 0 {
 		t.Errorf("Redis was asked: %q", used)
 	}
 	counted := 0.0

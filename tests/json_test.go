@@ -33,14 +33,14 @@ var redisOptions = "redis {\naddress 127.0.0.1:1 127.0.0.1:2\nusername gateway\n
 
 func TestEveryOptionIsInTheJSONAndLoadsTheSame(t *testing.T) {
 	t.Parallel()
-	g := harness.NewGateway(t, harness.WithStore(redisOptions), harness.WithEnv("SECRET=not-to-be-seen"))
+	g := harness.NewGateway(t, harness.WithGlobal("webhook_dedupe {", "store "+redisOptions, "max_buffered 99MiB", "}"), harness.WithEnv("SECRET=not-to-be-seen"))
 	file := g.Write("Caddyfile", g.Caddyfile(route("/pay", "", everyOption...)))
 	adapted, ok := g.Run("adapt", "--config", file, "--adapter", "caddyfile")
 	if !ok {
 		t.Fatalf("it is refused:\n%s", adapted)
 	}
 	adapted = lastJSON(t, adapted)
-	for _, field := range append(everyField, "address", "username", "password", "sentinel", "tls", "server_name", "key_prefix", "timeout") {
+	for _, field := range append(everyField, "address", "username", "password", "sentinel", "tls", "server_name", "key_prefix", "timeout", "max_buffered") {
 		if !strings.Contains(adapted, `"`+field+`":`) {
 			t.Errorf("the JSON has no %s: %s", field, adapted)
 		}

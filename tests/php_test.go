@@ -101,15 +101,20 @@ func TestShopThatDiesOverAnEventGetsItMarkedAsAPossibleRepeat(t *testing.T) {
 	inShops(t, func(t *testing.T, shop *harness.PHP) {
 		g := harness.StartGateway(t, route("/pay", "paymos", "lease 3s")+shop.Site)
 		paid := invoiceEvent(t, "invoice.paid", "inv_1")
+		cut := invoiceEvent(t, "invoice.paid", "inv_2")
 		shop.DieAt(paid.Event)
-		g.Expect(t, paid, "502 first")
-		g.Expect(t, paid, "503 in-flight")
-		g.RetryUntil(t, paid, "200 possible-repeat", "503 in-flight")
-		g.Expect(t, paid, "200 duplicate")
-		assertOrder(t, shop, "inv_1", "paid 1")
-		if seen := shop.Requests(paid.Event); len(seen) != 2 || seen[1].Word != "possible-repeat" {
-			t.Errorf("PHP saw %v", seen)
+		shop.CutOffAt(cut.Event)
+		for _, d := range []*harness.Delivery{paid, cut} {
+			g.Expect(t, d, "502 first")
+			g.Expect(t, d, "503 in-flight")
+			g.RetryUntil(t, d, "200 possible-repeat", "503 in-flight")
+			g.Expect(t, d, "200 duplicate")
+			if seen := shop.Requests(d.Event); len(seen) != 2 || seen[1].Word != "possible-repeat" {
+				t.Errorf("PHP saw %v", seen)
+			}
 		}
+		assertOrder(t, shop, "inv_1", "paid 1")
+		assertOrder(t, shop, "inv_2", "paid 1")
 	})
 }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs all tests of the module: formatting, vet, staticcheck, and every Go test
-# under the race detector, the end-to-end tests among them. On Debian and Ubuntu
-# it installs what those need (redis-server and PHP) if it is missing.
+# Runs all tests of the module: formatting, vet, staticcheck, every Go test under
+# the race detector, the end-to-end tests among them, and each fuzz target for
+# FUZZTIME (default 20s; 0 leaves them out). On Debian and Ubuntu it installs what
+# they need (redis-server, PHP, a C compiler) if it is missing.
 #
-#	bash tests/run.sh [arguments of go test]
+#	tests/run.sh [arguments of go test]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,10 +12,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tags=nobadger,nomysql,nopgx
 
 missing() {
+	command -v gcc >/dev/null || echo gcc libc6-dev # the race detector needs it
 	command -v redis-server >/dev/null || echo redis-server
 	command -v php >/dev/null || echo php-cli
 	command -v php-fpm >/dev/null || compgen -G '/usr/sbin/php-fpm*' >/dev/null || echo php-fpm
-	php -m 2>/dev/null | grep -qi '^pdo_sqlite$' || echo php-sqlite3
+	php -m 2>/dev/null | grep -i '^pdo_sqlite$' >/dev/null || echo php-sqlite3
 }
 
 install_missing() {
@@ -46,12 +48,23 @@ if [ -n "$unformatted" ]; then
 	echo "Not formatted (gofmt -w):" $unformatted >&2
 	exit 1
 fi
+# One set of flags, so that Caddy is compiled once.
+export GOFLAGS="${GOFLAGS:-} -race -tags=$tags"
 echo "Building; the first time, this takes minutes."
-go build -race -tags "$tags" -o /dev/null ./tests/caddy
-go vet -tags "$tags" ./...
-if staticcheck=$(go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -version 2>&1); then
-	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags "$tags" ./...
+go build -o /dev/null ./tests/caddy
+go vet ./...
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+if GOFLAGS= GOBIN=$bin go install "$staticcheck"; then
+	"$bin/staticcheck" ./...
 else
-	echo "staticcheck cannot be had and is left out: $staticcheck" >&2
+	echo "staticcheck cannot be had and is left out" >&2
 fi
-go test -race -tags "$tags" -timeout 30m "$@" ./...
+go test -timeout 30m "$@" ./...
+
+if [ "${FUZZTIME:-20s}" != 0 ]; then
+	grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' . | sed -E 's|/[^/]*:[0-9]+:func | |' | while read -r package target; do
+		GOFLAGS="-tags=$tags" go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-20s}" "$package" </dev/null
+	done
+fi

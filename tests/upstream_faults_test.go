@@ -199,3 +199,14 @@ func TestLongAnswerThatBreaksOffIsSeenToBeBroken(t *testing.T) {
 		t.Fatalf("the sender took an answer that broke off for a whole one: %q, %d bytes", a, len(a.Body))
 	}
 }
+
+func TestSwitchOfProtocolsNobodyAskedForIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	u := harness.StartUpstream(t)
+	g := harness.StartGateway(t, faults(t, u))
+	d := harness.NewSender(t, "paymos").Event(harness.Unique("evt"))
+	u.On(d.Event, harness.Raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), harness.Status(200))
+	g.Expect(t, d, "502 first")
+	g.RetryUntil(t, d, "200 retry|200 possible-repeat", "503 in-flight")
+	g.Expect(t, d, "200 duplicate")
+}

@@ -223,13 +223,22 @@ func (j *judgement) cause(b, a arrival) cause {
 	if b.accepted.IsZero() || b.accepted.Sub(b.start) > upstreamTimeout-lease/4 {
 		return upstreamFault
 	}
-	if sp := j.w.spans.during(b.try.gateway, b.try.start, a.start); sp != nil {
-		return sp.cause
-	}
-	if sp := j.w.spans.during(a.try.gateway, a.try.start, a.start); sp != nil {
+	if sp := j.disturbed(b, a); sp != nil {
 		return sp.cause
 	}
 	return none
+}
+
+// disturbed is what may have cost one of two deliveries its lease: the one that
+// came in first, or the other one, if that may have been claimed before it.
+func (j *judgement) disturbed(b, a arrival) *span {
+	if sp := j.w.spans.during(b.try.gateway, b.try.start, a.start); sp != nil {
+		return sp
+	}
+	if b.start.Before(a.try.start.Add(lease)) {
+		return nil
+	}
+	return j.w.spans.during(a.try.gateway, a.try.start, a.start)
 }
 
 // checkAlone: one at a time. Two requests of one event are in the upstream at
@@ -248,8 +257,7 @@ func (j *judgement) checkAlone(e *event, arrivals []arrival, n int) {
 		switch {
 		case j.w.spans.lost(b.try.start, a.start):
 		case !a.start.Before(givenUp.Add(lease)):
-		case j.w.spans.during(b.try.gateway, b.try.start, a.start) != nil:
-		case j.w.spans.during(a.try.gateway, a.try.start, a.start) != nil:
+		case j.disturbed(b, a) != nil:
 		default:
 			j.violate(e, "one at a time: %s reaches the upstream while it works on %s", a.try.id, b.try.id)
 			continue

@@ -38,12 +38,12 @@ func (w *world) quotas() (quotas []int) {
 	return quotas
 }
 
-// run has n faults happen, each at some time in its own n-th of the run.
+// run has n faults happen, each at some time in its own n-th of the storms.
 func (l *lane) run(w *world, n int) {
-	slot := w.length() / time.Duration(n)
+	slot := w.storms() / time.Duration(n)
 	for i := range n {
 		begins := slot*time.Duration(i) + time.Duration(l.rng.Int64N(int64(slot)))
-		<-time.After(time.Until(w.start.Add(begins)))
+		<-time.After(time.Until(w.start.Add(withCalms(begins))))
 		f := l.deal()
 		f.happen(l.rng)
 		l.dealt[f.name]++

@@ -17,18 +17,13 @@ func TestShortRun(t *testing.T) {
 	})
 }
 
-func TestLongRunOnRedis(t *testing.T) {
+func TestLongRun(t *testing.T) {
 	if *eventsFlag == 0 {
 		t.Skip("only with -events")
 	}
-	run(t, onRedis, scale{events: *eventsFlag, faults: *faultsFlag, seed: theSeed()})
-}
-
-func TestLongRunOnFiles(t *testing.T) {
-	if *eventsFlag == 0 {
-		t.Skip("only with -events")
-	}
-	run(t, onFiles, scale{events: *eventsFlag, faults: *faultsFlag, seed: theSeed()})
+	s := scale{events: *eventsFlag, faults: *faultsFlag, seed: theSeed()}
+	t.Run("redis", func(t *testing.T) { run(t, onRedis, s) })
+	t.Run("files", func(t *testing.T) { run(t, onFiles, s) })
 }
 
 // run lives through a world and judges it.

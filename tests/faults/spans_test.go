@@ -54,7 +54,7 @@ func (s *spans) begin(c cause, gateway int, what string) (end func()) {
 
 // aftermath is how long a fault may be felt after it is over: connections are
 // found dead, time-outs run out, renewals and writes are tried again.
-const aftermath = 2 * time.Second
+const aftermath = 1500 * time.Millisecond
 
 // during is the first fault that could make a gateway lose the outcome of a
 // delivery, or its lease, in this time. The loss of the store's data is not one

@@ -50,7 +50,7 @@ var failures = []step{
 }
 
 // slow is slower than the sender waits, and quicker than the gateway does.
-var slow = step{"works longer than the sender waits", func(s *service) { s.do(tryTimeout + lease/4); s.accept() }}
+var slow = step{"works longer than the sender waits", func(s *service) { s.do(upstreamTimeout - lease/10); s.accept() }}
 
 // randomSteps are what happens to an event's first requests: to half of the
 // events nothing.

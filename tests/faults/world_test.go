@@ -21,7 +21,11 @@ const (
 	tryTimeout      = 800 * time.Millisecond
 	gracePeriod     = 15 * time.Second
 	// perFault is about what a fault takes, with all lanes at work.
-	perFault = 700 * time.Millisecond
+	perFault = 450 * time.Millisecond
+	// Between two storms of faults there is a calm, in which nothing excuses
+	// anything.
+	storm = 5 * time.Second
+	calm  = 4 * time.Second
 )
 
 // tryHeader names one request of one sender, from there to the upstream's
@@ -62,8 +66,14 @@ func newWorld(t *testing.T, s scale) *world {
 	return w
 }
 
-// length is about how long the run has faults.
-func (w *world) length() time.Duration { return perFault * time.Duration(w.faults) }
+// storms is about how long the faults take, without the calms.
+func (w *world) storms() time.Duration { return perFault * time.Duration(w.faults) }
+
+// length is about how long the faults take with the calms.
+func (w *world) length() time.Duration { return withCalms(w.storms()) }
+
+// withCalms puts the calms between the storms.
+func withCalms(d time.Duration) time.Duration { return d + d/storm*calm }
 
 // random is a source of its own for a part of the run.
 func (w *world) random(part uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, part)) }

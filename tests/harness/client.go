@@ -3,12 +3,14 @@ package harness
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -46,15 +48,17 @@ const (
 	HTTP2 Protocol = "HTTP/2"
 )
 
-// Protocols are all of them.
+// Protocols are all of them. HTTP/2 goes over TLS where the gateway has it.
 var Protocols = []Protocol{HTTP1, HTTP2}
 
-// client returns a client with a connection of its own, which follows nothing.
-func (p Protocol) client() *http.Client {
-	t := &http.Transport{DisableCompression: true, DisableKeepAlives: p == HTTP1, ExpectContinueTimeout: Patience}
+// client returns a client with connections of its own, which follows nothing.
+func (p Protocol) client(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *http.Client {
+	t := &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: p == HTTP1, ExpectContinueTimeout: Patience}
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(p == HTTP1)
+	t.Protocols.SetHTTP2(p == HTTP2)
 	t.Protocols.SetUnencryptedHTTP2(p == HTTP2)
+	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // it is the gateway's own authority that signs
 	return &http.Client{
 		Transport:     t,
 		Timeout:       Patience,
@@ -67,6 +71,9 @@ type Call struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	answer Answer
+
+	mu    sync.Mutex
+	conns []net.Conn
 }
 
 // Begin sends a delivery and does not wait for the answer.
@@ -82,12 +89,30 @@ func (g *Gateway) Begin(t testing.TB, p Protocol, d *Delivery) *Call {
 	go func() {
 		defer close(c.done)
 		defer cancel()
-		client := p.client()
-		defer client.CloseIdleConnections()
-		c.answer = exchange(client, r)
+		defer c.close()
+		c.answer = exchange(p.client(c.dial), r)
 	}()
 	t.Cleanup(c.HangUp)
 	return c
+}
+
+func (c *Call) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.conns = append(c.conns, conn)
+	}
+	return conn, err
+}
+
+// close closes the connections themselves: an HTTP/2 client would keep them.
+func (c *Call) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Close()
+	}
 }
 
 func exchange(client *http.Client, r *http.Request) Answer {

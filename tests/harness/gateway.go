@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -25,6 +26,7 @@ type Gateway struct {
 	admin  string
 	global string
 	server string
+	site   string
 	env    []string
 
 	mu      sync.Mutex
@@ -48,6 +50,15 @@ func WithGlobal(lines ...string) Option {
 // WithServer adds lines to the Caddyfile's options of the HTTP server.
 func WithServer(lines ...string) Option {
 	return func(g *Gateway) { g.server += "\n" + strings.Join(lines, "\n") }
+}
+
+// WithTLS makes the site's address https, with a certificate of Caddy's own.
+func WithTLS() Option {
+	return func(g *Gateway) {
+		g.URL = "https://" + g.addr
+		g.site = "tls internal"
+		WithGlobal("skip_install_trust", "auto_https disable_redirects")(g)
+	}
 }
 
 // WithStore sets the store, as a Caddyfile says it: "memory". Without it, the
@@ -111,8 +122,21 @@ func (g *Gateway) Start(site string) {
 		if !p.running() {
 			g.t.Fatalf("the gateway did not start:\n%s", p.tail())
 		}
-		return strings.Contains(strings.Join(p.output(), "\n"), `"serving initial configuration"`)
+		return strings.Contains(strings.Join(p.output(), "\n"), `"serving initial configuration"`) && g.greets()
 	})
+}
+
+// greets reports whether the gateway has the certificate that it needs, if any.
+func (g *Gateway) greets() bool {
+	if !strings.HasPrefix(g.URL, "https:") {
+		return true
+	}
+	conn, err := tls.Dial("tcp", g.addr, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 // ConfigFile is the path of the configuration that the process was started with.
@@ -133,15 +157,16 @@ func (g *Gateway) Caddyfile(site string) string {
 	admin %s
 	persist_config off
 	servers {
-		protocols h1 h2c
+		protocols h1 h2 h2c
 		%s
 	}
 	%s
 }
 %s {
 	%s
+	%s
 }
-`, g.admin, g.server, g.global, g.URL, site)
+`, g.admin, g.server, g.global, g.URL, g.site, site)
 }
 
 // Run runs another command of the program in the gateway's surroundings and

@@ -137,6 +137,10 @@ func (p *PHP) Repair() { p.remove("broken") }
 // DieAt makes the PHP process that handles an event die, once.
 func (p *PHP) DieAt(event string) { p.write("die-"+event, "") }
 
+// CutOffAt makes the PHP process that handles an event die within its answer,
+// once.
+func (p *PHP) CutOffAt(event string) { p.write("cut-"+event, "") }
+
 func (p *PHP) write(name, content string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(content), 0o600); err != nil {

@@ -78,42 +78,20 @@ func (r *Redis) Do(args ...any) any {
 	return v
 }
 
-// Keys are all keys, sorted.
+// probe is in the name of the keys that the gateway tries a server with.
+const probe = "!probe"
+
+// Keys are all keys of events and bindings, sorted.
 func (r *Redis) Keys() []string {
 	r.t.Helper()
 	keys, err := r.Client.Keys(context.Background(), "*").Result()
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	keys = slices.DeleteFunc(keys, func(k string) bool { return strings.Contains(k, probe) })
 	slices.Sort(keys)
 	return keys
 }
-
-// housekeeping are the commands that say nothing of an event: those of a new
-// connection, and the test's own.
-var housekeeping = []string{"hello", "client", "ping", "auth", "select", "info", "config", "keys", "command", "function", "acl", "script"}
-
-// Commands are the commands, about events or keys, that the server has run since
-// the last [Redis.ForgetCommands].
-func (r *Redis) Commands() (names []string) {
-	r.t.Helper()
-	info, err := r.Client.Info(context.Background(), "commandstats").Result()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for line := range strings.Lines(info) {
-		name, found := strings.CutPrefix(line, "cmdstat_")
-		name, _, _ = strings.Cut(name, ":")
-		root, _, _ := strings.Cut(name, "|")
-		if found && !slices.Contains(housekeeping, root) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// ForgetCommands starts the count of [Redis.Commands] anew.
-func (r *Redis) ForgetCommands() { r.t.Helper(); r.Do("CONFIG", "RESETSTAT") }
 
 // Connections counts the clients that are connected, without the test's own.
 func (r *Redis) Connections() int {

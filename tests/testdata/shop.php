@@ -38,6 +38,13 @@ if (file_exists("$dir/die-$event")) {
     unlink("$dir/die-$event");
     exec('kill -9 ' . getmypid());
 }
+if (file_exists("$dir/cut-$event")) { // it promises an answer and dies over it
+    unlink("$dir/cut-$event");
+    header('Content-Length: 1000');
+    echo 'boo';
+    flush();
+    exec('kill -9 ' . getmypid());
+}
 if (file_exists("$dir/broken")) {
     http_response_code(500);
     echo 'Fatal error: the warehouse does not answer';
