@@ -20,51 +20,54 @@ func signature(lines ...string) string {
 	return "signature {\n" + strings.Join(lines, "\n") + "\n}"
 }
 
+// unsafeRoutes are routes that must not be loaded, and what the refusal says.
+var unsafeRoutes = map[string]struct {
+	sender string
+	lines  []string
+	reason string
+}{
+	"unset variable":         {"paymos", []string{"secret {env.SURELY_NOT_SET}"}, "secret 1: it is empty"},
+	"empty variable":         {"paymos", []string{"secret {env.EMPTY}"}, "secret 1: it is empty"},
+	"blank variable":         {"paymos", []string{"secret {env.BLANK}"}, "secret 1: it is empty"},
+	"empty secret":           {"paymos", []string{`secret ""`}, "secret 1: it is empty"},
+	"missing file":           {"paymos", []string{"secret {file./surely/not/there}"}, "secret 1: it is empty"},
+	"one of two is empty":    {"paymos", []string{"secret good", "secret {env.EMPTY}"}, "secret 2: it is empty"},
+	"half a secret":          {"paymos", []string{"secret prefix-{env.SURELY_NOT_SET}"}, "a placeholder in it is empty"},
+	"unknown placeholder":    {"paymos", []string{"secret {http.request.host}"}, "placeholder that is not known"},
+	"only a previous secret": {"paymos", []string{"secret {env.EMPTY}", "previous_secret old"}, "it is empty"},
+	"secret no base64":       {"svix", []string{"secret whsec_%%%"}, "secret 1"},
+	"until is no time":       {"paymos", []string{"previous_secret old until tomorrow"}, "RFC 3339"},
+	"short ttl":              {"paymos", []string{"ttl 16h"}, "is not longer than retry_window plus tolerance"},
+	"ttl as long as needed":  {"paymos", []string{"ttl 1h5m", "retry_window 1h"}, "is not longer than retry_window plus tolerance"},
+	"short lease":            {"paymos", []string{"lease 999ms"}, "lease is shorter than 1s"},
+	"success that is none":   {"paymos", []string{"success 200 302"}, "success 302"},
+	"duplicate as an error":  {"paymos", []string{"duplicate 409"}, "duplicate 409"},
+	"reject as success":      {"paymos", []string{"reject_status 200"}, "reject_status 200"},
+	"guard without a time":   {"github", []string{"replay_guard on"}, "replay_guard needs a timestamp"},
+	"tolerance without one":  {"github", []string{"tolerance 5m"}, "covers no timestamp"},
+	"tolerance of nothing":   {"paymos", []string{"tolerance 0s"}, "tolerance"},
+	"odd on_unknown":         {"paymos", []string{"on_unknown guess"}, "on_unknown"},
+	"odd on_store_error":     {"paymos", []string{"on_store_error ignore"}, "on_store_error"},
+	"odd on_reused_id":       {"paymos", []string{"on_reused_id refuse"}, "on_reused_id"},
+	"unknown handshake":      {"paymos", []string{"handshake wave"}, "unknown handshake"},
+	"unsigned deliveries":    {"paymos", []string{"handshake get", "methods GET"}, "must be signed"},
+	"odd source":             {"paymos", []string{`source "a:b"`}, "the source may hold only"},
+	"sender and signature":   {"paymos", []string{signature("header X-Sig")}, "exclude each other"},
+	"neither of them":        {"", []string{"event_id header X-Id"}, "neither a sender nor a signature"},
+	"payload without a body": {"", []string{"event_id header X-Id", signature("header X-Sig", "payload {id}")}, "body"},
+	"url unknown":            {"", []string{"event_id header X-Id", signature("header X-Sig", "payload {url}{body}")}, "public_url"},
+	"no event id":            {"", []string{signature("header X-Sig")}, "event_id"},
+	"no header":              {"", []string{"event_id header X-Id", signature("prefix x")}, "header"},
+	"id header is dropped":   {"github", []string{"event_id header X_Id"}, "X_Id"},
+	"signature is dropped":   {"", []string{"event_id header X-Id", signature("header X.Sig")}, "X.Sig"},
+	"time header is dropped": {"", []string{"event_id header X-Id", signature("header X-Sig", "payload {timestamp}{body}", "timestamp header X_Time")}, "X_Time"},
+	"odd log field":          {"paymos", []string{"log_field name query id"}, "log_field"},
+}
+
 func TestUnsafeRouteIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	g := harness.NewGateway(t, harness.WithEnv("BLANK= \t ", "EMPTY="))
-	for name, c := range map[string]struct {
-		sender string
-		lines  []string
-		reason string
-	}{
-		"unset variable":         {"paymos", []string{"secret {env.SURELY_NOT_SET}"}, "secret 1: it is empty"},
-		"empty variable":         {"paymos", []string{"secret {env.EMPTY}"}, "secret 1: it is empty"},
-		"blank variable":         {"paymos", []string{"secret {env.BLANK}"}, "secret 1: it is empty"},
-		"empty secret":           {"paymos", []string{`secret ""`}, "secret 1: it is empty"},
-		"missing file":           {"paymos", []string{"secret {file./surely/not/there}"}, "secret 1: it is empty"},
-		"one of two is empty":    {"paymos", []string{"secret good", "secret {env.EMPTY}"}, "secret 2: it is empty"},
-		"half a secret":          {"paymos", []string{"secret prefix-{env.SURELY_NOT_SET}"}, "a placeholder in it is empty"},
-		"unknown placeholder":    {"paymos", []string{"secret {http.request.host}"}, "placeholder that is not known"},
-		"only a previous secret": {"paymos", []string{"secret {env.EMPTY}", "previous_secret old"}, "it is empty"},
-		"secret no base64":       {"svix", []string{"secret whsec_%%%"}, "secret 1"},
-		"until is no time":       {"paymos", []string{"previous_secret old until tomorrow"}, "RFC 3339"},
-		"short ttl":              {"paymos", []string{"ttl 16h"}, "is not longer than retry_window plus tolerance"},
-		"ttl as long as needed":  {"paymos", []string{"ttl 1h5m", "retry_window 1h"}, "is not longer than retry_window plus tolerance"},
-		"short lease":            {"paymos", []string{"lease 999ms"}, "lease is shorter than 1s"},
-		"success that is none":   {"paymos", []string{"success 200 302"}, "success 302"},
-		"duplicate as an error":  {"paymos", []string{"duplicate 409"}, "duplicate 409"},
-		"reject as success":      {"paymos", []string{"reject_status 200"}, "reject_status 200"},
-		"guard without a time":   {"github", []string{"replay_guard on"}, "replay_guard needs a timestamp"},
-		"tolerance without one":  {"github", []string{"tolerance 5m"}, "covers no timestamp"},
-		"tolerance of nothing":   {"paymos", []string{"tolerance 0s"}, "tolerance"},
-		"odd on_unknown":         {"paymos", []string{"on_unknown guess"}, "on_unknown"},
-		"odd on_store_error":     {"paymos", []string{"on_store_error ignore"}, "on_store_error"},
-		"odd on_reused_id":       {"paymos", []string{"on_reused_id refuse"}, "on_reused_id"},
-		"unknown handshake":      {"paymos", []string{"handshake wave"}, "unknown handshake"},
-		"unsigned deliveries":    {"paymos", []string{"handshake get", "methods GET"}, "must be signed"},
-		"odd source":             {"paymos", []string{`source "a:b"`}, "the source may hold only"},
-		"sender and signature":   {"paymos", []string{signature("header X-Sig")}, "exclude each other"},
-		"neither of them":        {"", []string{"event_id header X-Id"}, "neither a sender nor a signature"},
-		"payload without a body": {"", []string{"event_id header X-Id", signature("header X-Sig", "payload {id}")}, "body"},
-		"url unknown":            {"", []string{"event_id header X-Id", signature("header X-Sig", "payload {url}{body}")}, "public_url"},
-		"no event id":            {"", []string{signature("header X-Sig")}, "event_id"},
-		"no header":              {"", []string{"event_id header X-Id", signature("prefix x")}, "header"},
-		"id header is dropped":   {"github", []string{"event_id header X_Id"}, "X_Id"},
-		"signature is dropped":   {"", []string{"event_id header X-Id", signature("header X.Sig")}, "X.Sig"},
-		"time header is dropped": {"", []string{"event_id header X-Id", signature("header X-Sig", "payload {timestamp}{body}", "timestamp header X_Time")}, "X_Time"},
-		"odd log field":          {"paymos", []string{"log_field name query id"}, "log_field"},
-	} {
+	for name, c := range unsafeRoutes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out, ok := validate(t, g, strings.ReplaceAll(name, " ", "-"), route("/pay", c.sender, c.lines...))

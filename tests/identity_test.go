@@ -28,6 +28,33 @@ func TestEventWithoutASingleIDIsRefusedAndLeavesNoTrace(t *testing.T) {
 	r := harness.StartRedis(t)
 	g := harness.StartGateway(t, route("/pay", "github")+route("/json", "github", "event_id json data.id")+"reverse_proxy "+u.Addr, harness.WithRedis(r.Addr))
 	monitor := r.Monitor(t)
+	cases := withoutID(t)
+	for name, d := range cases {
+		if a := g.Send(t, d); a.String() != "400" {
+			t.Errorf("%s: the sender got %q", name, a)
+		}
+	}
+	assertReached(t, u, "evt")
+	if used := monitor.Commands(t); len(used) > 0 {
+		t.Errorf("Redis was asked: %q", used)
+	}
+	counted := 0.0
+	for _, reason := range []string{"missing_id", "ambiguous_id", "bad_id"} {
+		n := g.Metric("rejections_total", fmt.Sprintf("reason=%q", reason))
+		if n == 0 {
+			t.Errorf("no delivery is counted as %s", reason)
+		}
+		counted += n
+	}
+	if counted != float64(len(cases)) {
+		t.Errorf("%v of %d deliveries are counted as without an id", counted, len(cases))
+	}
+}
+
+// withoutID are genuine deliveries without one single id, by the reason that they
+// are refused for.
+func withoutID(t *testing.T) map[string]*harness.Delivery {
+	t.Helper()
 	header := harness.NewSender(t, "github").Event("evt")
 	cases := map[string]*harness.Delivery{
 		"missing_id no header":        header.With("X-GitHub-Delivery"),
@@ -57,26 +84,7 @@ func TestEventWithoutASingleIDIsRefusedAndLeavesNoTrace(t *testing.T) {
 	} {
 		cases[name] = signedAs(s, "evt", body).To("/json")
 	}
-	for name, d := range cases {
-		if a := g.Send(t, d); a.String() != "400" {
-			t.Errorf("%s: the sender got %q", name, a)
-		}
-	}
-	assertReached(t, u, "evt")
-	if used := monitor.Commands(t); len(used) > 0 {
-		t.Errorf("Redis was asked: %q", used)
-	}
-	counted := 0.0
-	for _, reason := range []string{"missing_id", "ambiguous_id", "bad_id"} {
-		n := g.Metric("rejections_total", fmt.Sprintf("reason=%q", reason))
-		if n == 0 {
-			t.Errorf("no delivery is counted as %s", reason)
-		}
-		counted += n
-	}
-	if counted != float64(len(cases)) {
-		t.Errorf("%v of %d deliveries are counted as without an id", counted, len(cases))
-	}
+	return cases
 }
 
 func TestIDsDifferAsTheirSendersMeanThem(t *testing.T) {
