@@ -30,6 +30,9 @@ type ending struct {
 	panicked any
 	// expired says that the time for the upstream was over.
 	expired bool
+	// reached says that an upstream has answered Caddy's proxy, whatever became of
+	// its answer.
+	reached bool
 }
 
 // verdict is what an ending means.
@@ -56,6 +59,8 @@ func classify(e ending, success func(status int) bool) verdict {
 		return classifyError(e)
 	case e.answer.status == 0 && e.expired:
 		return inDoubt(http.StatusGatewayTimeout, context.DeadlineExceeded)
+	case e.answer.status == 0 && e.reached:
+		return inDoubt(http.StatusBadGateway, errSwallowed)
 	case e.answer.status == 0:
 		return verdict{dedupe.OutcomeNotSent, http.StatusBadGateway, errUnhandled}
 	case e.answer.status == statusClientClosed, e.answer.status < 200:
@@ -75,6 +80,7 @@ func classify(e ending, success func(status int) bool) verdict {
 var (
 	errUnhandled = errors.New("no handler answered the request")
 	errCutOff    = errors.New("the upstream's answer was cut off")
+	errSwallowed = errors.New("the upstream answered, and no answer came through")
 )
 
 func classifyError(e ending) verdict {
@@ -82,6 +88,8 @@ func classifyError(e ending) verdict {
 	isHandlerErr := errors.As(e.err, &handlerErr)
 	var dialErr reverseproxy.DialError
 	switch {
+	case e.reached && (errors.As(e.err, &dialErr) || noUpstream(handlerErr)): // another upstream, before
+		return inDoubt(http.StatusBadGateway, e.err)
 	case errors.As(e.err, &dialErr):
 		return verdict{dedupe.OutcomeNotSent, http.StatusBadGateway, e.err}
 	case isHandlerErr && handlerErr.StatusCode == http.StatusServiceUnavailable && noUpstream(handlerErr):

@@ -138,3 +138,24 @@ func TestUpgradeIsNoAcceptance(t *testing.T) {
 		t.Errorf("the record is %v", s)
 	}
 }
+
+// TestAnswerThatRoutesKeepBackIsNoProofThatNothingWasSent: the upstream may have
+// done the work.
+func TestAnswerThatRoutesKeepBackIsNoProofThatNothingWasSent(t *testing.T) {
+	address := rawUpstream(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	g := newGateway(t, `route {
+		webhook_dedupe stripe {
+			source $SOURCE
+			secret $SECRET
+		}
+		reverse_proxy `+strings.TrimPrefix(address, "http://")+` {
+			handle_response {
+				vars x y
+			}
+		}
+	}`, nil)
+	expect(t, g.send("stripe", "evt_1"), 502, "first")
+	if s := g.store.state(g.source + ":evt_1"); s != dedupe.InDoubt {
+		t.Errorf("the record is %v", s)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
@@ -93,7 +94,7 @@ func (x *exchange) call(ctx context.Context) (res result) {
 		e.err = x.next.ServeHTTP(x.rec, x.request.WithContext(ctx))
 	}()
 	e.answer = x.rec.answer()
-	e.expired = ctx.Err() != nil
+	e.expired, e.reached = ctx.Err() != nil, upstreamAnswered(ctx)
 	res.verdict = classify(e, x.success)
 	res.answer = e.answer
 	if e.panicked != nil && e.panicked != http.ErrAbortHandler { //nolint:errorlint // panics are compared as thrown
@@ -137,6 +138,18 @@ func (x *exchange) giveUp() result {
 	v := inDoubt(http.StatusGatewayTimeout, fmt.Errorf("the upstream did not answer within %v: %w", x.timeout, context.DeadlineExceeded))
 	v.outcome = x.settleOnce(v.outcome)
 	return result{verdict: v, answer: answer{begun: begun}}
+}
+
+// upstreamAnswered reports whether reverse_proxy has had an answer, which it may
+// have kept to itself: to an upgrade that nobody asked for, or by the routes of
+// handle_response.
+func upstreamAnswered(ctx context.Context) bool {
+	repl, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	if !ok {
+		return false
+	}
+	_, answered := repl.Get("http.reverse_proxy.upstream.latency")
+	return answered
 }
 
 func varsOf(ctx context.Context) map[string]any {
