@@ -22,11 +22,9 @@ func TestExitSettlesEveryDelivery(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			u := harness.StartUpstream(t)
-			s := newTLSSite(t, proxied(u, "wait 0s"))
-			g := harness.StartGateway(t, s.site, s.options()...)
-			s.awaitCertificate(t)
+			g := harness.StartGateway(t, proxied(u, "wait 0s"), harness.WithTLS(), harness.WithServer("protocols h3"))
 			for _, gone := range []bool{false, true} {
-				exitWithTen(t, u, g, s, transport(), gone)
+				exitWithTen(t, u, g, transport(), gone)
 			}
 		})
 	}
@@ -34,14 +32,14 @@ func TestExitSettlesEveryDelivery(t *testing.T) {
 
 // exitWithTen ends the gateway while ten deliveries are in the upstream, and
 // starts it again.
-func exitWithTen(t *testing.T, u *harness.Upstream, g *harness.Gateway, s tlsSite, rt http.RoundTripper, gone bool) {
+func exitWithTen(t *testing.T, u *harness.Upstream, g *harness.Gateway, rt http.RoundTripper, gone bool) {
 	sender, latch := harness.NewSender(t, "paymos"), harness.NewLatch()
 	var events []*harness.Delivery
 	var calls []*call
 	for range 10 {
 		d := sender.Event(harness.Unique("evt"))
 		u.On(d.Event, harness.After(latch, harness.Status(200)))
-		events, calls = append(events, d), append(calls, begin(t, rt, s.url, d))
+		events, calls = append(events, d), append(calls, begin(t, rt, g.URL, d))
 		u.Await(t, d.Event, 1)
 	}
 	if gone {
@@ -65,9 +63,8 @@ func exitWithTen(t *testing.T, u *harness.Upstream, g *harness.Gateway, s tlsSit
 	}
 	harness.Eventually(t, "the gateway has ended", func() bool { return !g.Running() })
 	g.Start("")
-	s.awaitCertificate(t)
 	for _, d := range events {
-		if a := <-begin(t, transports["HTTP/1.1"](), s.url, d).answer; !strings.HasPrefix(a, "200 duplicate") {
+		if a := <-begin(t, transports["HTTP/1.1"](), g.URL, d).answer; !strings.HasPrefix(a, "200 duplicate") {
 			t.Errorf("sender gone: %t: %s got %q after the restart", gone, d.Event, a)
 		}
 		if words := u.Words(d.Event); len(words) != 1 {

@@ -219,14 +219,21 @@ func (j *judgement) cause(b, a arrival) cause {
 	if j.w.spans.lost(b.try.start, a.start) {
 		return loss
 	}
-	// An answer in the last moment may have come too late for the gateway.
-	if b.accepted.IsZero() || b.accepted.Sub(b.start) > upstreamTimeout-lease/4 {
+	if b.accepted.IsZero() || j.timedOut(b) {
 		return upstreamFault
 	}
 	if sp := j.disturbed(b, a); sp != nil {
 		return sp.cause
 	}
 	return none
+}
+
+// timedOut reports whether the gateway's time for a delivery was over before it
+// had read the answer, be it that the upstream was slow or the whole machine.
+func (j *judgement) timedOut(b arrival) bool {
+	return slices.ContainsFunc(j.log.deliveries[b.try.id], func(l line) bool {
+		return l.entry.Text("outcome") == "in-doubt" && l.entry.Number("duration") >= upstreamTimeout.Seconds()
+	})
 }
 
 // disturbed is what may have cost one of two deliveries its lease: the one that

@@ -7,46 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/quic-go/quic-go/http3"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
-
-// tlsSite serves site on a port of its own, with TLS and all protocols.
-type tlsSite struct {
-	url  string
-	site string
-}
-
-func newTLSSite(t *testing.T, site string) tlsSite {
-	port := harness.FreePort(t)
-	return tlsSite{
-		url: "https://localhost:" + port,
-		// The harness puts its own site around it.
-		site: fmt.Sprintf("respond 404\n}\nhttps://localhost:%s {\ntls internal\n%s", port, site),
-	}
-}
-
-// options are what a gateway needs for a tlsSite.
-func (tlsSite) options(more ...harness.Option) []harness.Option {
-	return append(more, harness.WithGlobal("skip_install_trust", "auto_https disable_redirects"), harness.WithServer("protocols h2 h3"))
-}
-
-// awaitCertificate waits until the gateway can speak TLS.
-func (s tlsSite) awaitCertificate(t *testing.T) {
-	t.Helper()
-	harness.Eventually(t, "the gateway has its certificate", func() bool {
-		conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), anyCertificate())
-		if err != nil {
-			return false
-		}
-		conn.Close()
-		return true
-	})
-}
 
 // transports speak one protocol each.
 var transports = map[string]func() http.RoundTripper{

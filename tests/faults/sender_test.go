@@ -79,8 +79,7 @@ func (e *event) send(w *world) {
 		if n > len(ladder)+operatorTries {
 			return
 		}
-		// Not all at once, and not ever and ever at the same pace.
-		pause(e.rng, lease/2, lease*time.Duration(2+n-len(ladder)))
+		pause(e.rng, lease/2, w.spread()+lease*time.Duration(n-len(ladder))) // rarer with every try
 	}
 	for range e.replays {
 		e.wait(w, time.Duration(e.rng.Int64N(int64(4*time.Second))))
@@ -100,12 +99,18 @@ func (e *event) wait(w *world, d time.Duration) {
 		return
 	case <-w.healed:
 	}
-	soon := time.NewTimer(lease/4 + time.Duration(e.rng.Int64N(int64(2*lease))))
+	soon := time.NewTimer(lease/4 + time.Duration(e.rng.Int64N(int64(w.spread()))))
 	defer soon.Stop()
 	select {
 	case <-timer.C:
 	case <-soon.C:
 	}
+}
+
+// spread is over what time the senders come again when all faults are over, for
+// the machine has to serve them.
+func (w *world) spread() time.Duration {
+	return lease + time.Duration(w.scale.events)*5*time.Millisecond
 }
 
 // attempt sends the event once, sometimes twice at once, and reports whether it
