@@ -149,7 +149,9 @@ func TestBodiesBeyondTheMemoryForThemComeAgain(t *testing.T) {
 	u := harness.StartUpstream(t)
 	g := harness.StartGateway(t, githubSite(u, "max_body 1MB"), harness.WithGlobal("webhook_dedupe {", "max_buffered 1MiB", "}"))
 	s := harness.NewSender(t, "github")
-	big, small := s.WithBody(harness.Unique("evt"), pattern(900_000)), s.WithBody(harness.Unique("evt"), pattern(400_000))
+	// What is left of the small one when it is refused, Go's server reads before it
+	// answers; of more than 256 KiB it would cut off the sender instead.
+	big, small := s.WithBody(harness.Unique("evt"), pattern(900_000)), s.WithBody(harness.Unique("evt"), pattern(200_000))
 	latch := harness.NewLatch()
 	u.On(big.Event, harness.After(latch, harness.Status(200)))
 	call := g.Begin(t, harness.HTTP1, big)
