@@ -68,18 +68,25 @@ func (a *App) Provision(ctx caddy.Context) error {
 // Start implements [caddy.App]. It opens the store, or takes over the one that
 // the configuration before this one has opened.
 func (a *App) Start() error {
+	if len(a.sources) > 0 { // else no route uses the store
+		lent, err := a.borrow()
+		if err != nil {
+			return err
+		}
+		a.lent = lent
+	}
+	return inForce.succeed(a)
+}
+
+// apply makes what this app configures for the process hold.
+func (a *App) apply() error {
 	exit.allow(gracePeriod(a.ctx))
 	buffers.allow(a.MaxBuffered)
-	if len(a.sources) == 0 {
-		return nil // no route uses the store
+	if a.lent == nil {
+		return nil
 	}
-	lent, err := a.borrow()
-	if err != nil {
-		return err
-	}
-	a.lent = lent
-	lent.logger.Store(a.logger)
-	return a.store.Apply(lent.store)
+	a.lent.logger.Store(a.logger)
+	return a.store.Apply(a.lent.store)
 }
 
 // Stop implements [caddy.App]. The store stays open for the deliveries that are
@@ -89,6 +96,7 @@ func (a *App) Stop() error { return nil }
 // Cleanup implements [caddy.CleanerUpper]. Requests of this configuration may
 // still be in flight: each has borrowed the store for itself.
 func (a *App) Cleanup() error {
+	inForce.retire(a)
 	if a.lent != nil {
 		a.lent.giveBack()
 		a.lent = nil

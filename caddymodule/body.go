@@ -138,11 +138,20 @@ func resumeBody(r *http.Request, read []byte) {
 }
 
 // sendOnce keeps Go's transport from sending a request twice by itself, as it
-// does when a kept connection breaks and the request has no body but carries an
-// idempotency key. It looks for the key under its canonical name only; to
-// everybody else the case of a header's name means nothing.
+// does when a kept connection breaks, if the request has no body and is of a
+// method that may be repeated, or carries an idempotency key.
+//
+// For the method, a body that is empty but there will do. A POST would be sent
+// in chunks then; so its key, which Go looks for under its canonical name only,
+// goes on under the same name in lower case.
 func sendOnce(r *http.Request) {
 	if r.ContentLength != 0 {
+		return
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		r.Body = io.NopCloser(bytes.NewReader(nil))
+		r.ContentLength = -1
 		return
 	}
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {

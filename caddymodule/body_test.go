@@ -162,3 +162,22 @@ func FuzzReadBody(f *testing.F) {
 
 // free is memory without end.
 func free(int64) error { return nil }
+
+// TestMethodThatMayBeRepeatedIsNotSentTwice: Go's transport repeats it by itself
+// unless there is a body, be it an empty one.
+func TestMethodThatMayBeRepeatedIsNotSentTwice(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace} {
+		r := httptest.NewRequest(method, "/", nil)
+		setBody(r, nil)
+		sendOnce(r)
+		if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+			t.Errorf("%s: body %v of length %d", method, r.Body, r.ContentLength)
+		}
+	}
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	setBody(r, nil)
+	sendOnce(r)
+	if r.ContentLength != 0 {
+		t.Error("a POST would be sent in chunks")
+	}
+}

@@ -227,8 +227,8 @@ func durationTo(d *caddyfile.Dispenser, to *caddy.Duration) func(string) error {
 	name := d.Val()
 	return func(s string) error {
 		parsed, err := caddy.ParseDuration(s)
-		if err != nil || parsed < 0 {
-			return d.Errf("%s '%s' is not a duration", name, s)
+		if err != nil || parsed < 0 || parsed == 0 && name != "wait" {
+			return d.Errf("%s '%s' is not a duration above 0", name, s)
 		}
 		*to = caddy.Duration(parsed)
 		return nil

@@ -110,16 +110,7 @@ func (s *sending) request() (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.id == "" {
-		s.id = "evt_" + strings.ToLower(rand.Text())
-	}
-	body := verify.SampleBody(s.sender, s.id)
-	if s.body != "" {
-		if body, err = argument(s.body); err != nil {
-			return nil, err
-		}
-	}
-	header, err := verifier.Sign(verify.SignInput{Method: s.method, URL: s.url, Body: body, ID: s.id})
+	header, body, err := s.signed(verifier)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +123,41 @@ func (s *sending) request() (*http.Request, error) {
 	req.Header.Set("User-Agent", "caddy-webhook-dedupe")
 	return req, nil
 }
+
+// signed makes the headers and the body, and finds out which event they are of.
+func (s *sending) signed(verifier *verify.Verifier) (header http.Header, body []byte, err error) {
+	id := s.id
+	if id == "" && s.body == "" {
+		id = newEventID()
+	}
+	body = verify.SampleBody(s.sender, id)
+	if s.body != "" {
+		if body, err = argument(s.body); err != nil {
+			return nil, nil, err
+		}
+	}
+	now := time.Now()
+	sign := func() (http.Header, error) {
+		return verifier.Sign(verify.SignInput{Method: s.method, URL: s.url, Body: body, ID: id, Now: now})
+	}
+	if header, err = sign(); err != nil && id == "" {
+		id = newEventID() // the body of this sender does not hold it
+		header, err = sign()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &verify.Request{Method: s.method, URI: s.url, Header: header, Body: body}
+	if res, err := verifier.Verify(r, now); err == nil {
+		if found, err := verifier.EventID(r, res); err == nil {
+			id = found.Text
+		}
+	}
+	s.id = id
+	return header, body, nil
+}
+
+func newEventID() string { return "evt_" + strings.ToLower(rand.Text()) }
 
 // argument is a value of the command line: itself, or what a file (@file) or
 // standard input (@-) holds.

@@ -238,7 +238,7 @@ func (d *delivery) settle(claim *dedupe.Claim, o dedupe.Outcome) {
 	metrics.outcomes.WithLabelValues(d.Source, string(o)).Inc()
 	if err := claim.Settle(o); err != nil {
 		d.logger.Error("the outcome could not be written to the store and waits",
-			zap.String("source", d.Source), zap.String("event_id", d.id.Text), zap.String("outcome", string(o)), zap.Error(err))
+			zap.String("source", d.Source), zap.String("event_id", shortened(d.id.Text)), zap.String("outcome", string(o)), zap.Error(err))
 	}
 }
 
@@ -246,7 +246,7 @@ func (d *delivery) settle(claim *dedupe.Claim, o dedupe.Outcome) {
 func (d *delivery) answer(x *exchange, res result) {
 	d.report.delivered(res.verdict)
 	if res.panicked != nil {
-		d.logger.Error("a handler panicked", zap.String("source", d.Source), zap.String("event_id", d.id.Text),
+		d.logger.Error("a handler panicked", zap.String("source", d.Source), zap.String("event_id", shortened(d.id.Text)),
 			zap.Any("panic", res.panicked), zap.ByteString("stack", res.stack))
 		panic(res.panicked)
 	}

@@ -123,8 +123,9 @@ type Handler struct {
 	// Default: 1048576.
 	MaxResponse int64 `json:"max_response,omitempty"`
 
-	// How many deliveries of this route may be in the upstream at once; beyond
-	// it senders get 503 with Retry-After. Copies that wait do not count.
+	// How many deliveries of this source may be in the upstream at once, over all
+	// its routes; beyond it senders get 503 with Retry-After, also for copies of
+	// finished events. Copies that wait do not count.
 	// Default: 0, unlimited.
 	MaxInFlight int `json:"max_in_flight,omitempty"`
 

@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"fmt"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -12,6 +13,12 @@ func (h *Handler) setLogFields(verify.Sender) error {
 	for _, f := range h.LogFields {
 		if f.Name == "" || f.From == "" || f.Kind != verify.FromHeader && f.Kind != verify.FromJSON {
 			return fmt.Errorf("log_field %q: give a name, and `json <path>` or `header <name>`", f.Name)
+		}
+		if f.Kind == verify.FromHeader && strings.ContainsAny(f.From, "_.") {
+			return fmt.Errorf("log_field %q: Caddy drops headers with `_` or `.` in their names, such as %s", f.Name, f.From)
+		}
+		if _, err := verify.JSONValue([]byte("{}"), f.From); f.Kind == verify.FromJSON && verify.Reason(err) == "" {
+			return fmt.Errorf("log_field %q: %w", f.Name, err)
 		}
 	}
 	return nil

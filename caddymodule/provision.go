@@ -214,6 +214,9 @@ func (h *Handler) setAnswers(verify.Sender) error {
 		return fmt.Errorf("duplicate %d: a duplicate is answered with a 2xx, or the sender would never stop", h.Duplicate.Status)
 	}
 	if h.Duplicate.Body != "" {
+		if h.Duplicate.Status == http.StatusNoContent || h.Duplicate.Status == http.StatusResetContent {
+			return fmt.Errorf("duplicate %d: an answer with this status has no body", h.Duplicate.Status)
+		}
 		h.Duplicate.ContentType = or(h.Duplicate.ContentType, "text/plain; charset=utf-8")
 	}
 	h.RejectStatus = or(h.RejectStatus, http.StatusUnauthorized)

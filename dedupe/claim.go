@@ -101,7 +101,11 @@ func (c *Claim) Settle(o Outcome) error {
 		c.gate.backlog.add(s, err)
 	}
 	if !late {
-		c.gate.flights.end(c.flight, Verdict{Result: ResultInFlight, RetryAfter: time.Second}, nil)
+		again := time.Second
+		if s.kind == doubt {
+			again = c.hold.Lease
+		}
+		c.gate.flights.end(c.flight, Verdict{Result: ResultInFlight, RetryAfter: again}, nil)
 	}
 	return err
 }

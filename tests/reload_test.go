@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"fmt"
+	"net"
 	"regexp"
 	"strconv"
 	"testing"
@@ -194,4 +195,29 @@ func TestReloadBringsANewRedisPassword(t *testing.T) {
 	g.Reload(proxied(u))
 	g.RetryUntil(t, after, "200 first|200 retry", "503", "503 in-flight")
 	g.Expect(t, before, "200 duplicate")
+}
+
+// TestReloadThatFailsChangesNothing: Caddy keeps the configuration before, and so
+// does the store that both name.
+func TestReloadThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
+	u := harness.StartUpstream(t)
+	r := harness.StartRedis(t, "--requirepass", "right")
+	g := harness.StartGateway(t, proxied(u), harness.WithRedis(r.Addr, "password right"))
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	s := harness.NewSender(t, "paymos")
+	for i := range 8 { // Caddy starts its apps in random order
+		g.Configure(harness.WithRedis(r.Addr, fmt.Sprintf("password wrong-%d", i)))
+		if g.TryReload(proxied(u)+"\n}\nhttp://"+taken.Addr().String()+" {\nrespond taken") == "" {
+			t.Fatal("a reload onto an address in use was not refused")
+		}
+		g.Expect(t, s.Event(harness.Unique("evt")), "200 first")
+	}
+	if n := g.Metric("store_up"); n != 1 {
+		t.Errorf("store_up is %v", n)
+	}
 }
