@@ -122,7 +122,7 @@ func (c *Claim) land(s settlement, late bool, err error) {
 		g.flights.land(c.flight, v)
 		s.flight = c.flight
 	case err != nil:
-		s.flight = &flight{key: c.key, done: make(chan struct{})}
+		s.flight = newFlight(c.key)
 		g.flights.land(s.flight, v)
 		g.flights.put(s.flight)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe/memstore"
 )
 
 // TestCopiesWaitForTheDelivery and are duplicates when it is done; the store is
@@ -182,4 +183,43 @@ func TestCopiesShareTheStoresError(t *testing.T) {
 			t.Errorf("%d claims, want one", n)
 		}
 	})
+}
+
+// slowStore takes its time over a claim.
+type slowStore struct{ dedupe.Store }
+
+func (s slowStore) Claim(ctx context.Context, key string, h dedupe.Hold, takeover bool) (dedupe.Record, error) {
+	time.Sleep(100 * time.Millisecond)
+	return s.Store.Claim(ctx, key, h, takeover)
+}
+
+// TestCopyDoesNotGuessWhatTheStoreIsBeingAsked: copies that come together ask
+// once, and wait for that answer however little they are to wait for a delivery.
+func TestCopyDoesNotGuessWhatTheStoreIsBeingAsked(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			p := start(t, slowStore{memstore.New(nil)})
+			hurried := policy
+			hurried.Wait = wait
+			told := func(want dedupe.Result) (claims []*dedupe.Claim) {
+				for _, v := range p.copies(t.Context(), 50, event, hurried)() {
+					if v.Claim != nil {
+						claims = append(claims, v.Claim)
+					} else if v.Result != want {
+						t.Errorf("wait %v: got %+v, want %s", wait, v, want)
+					}
+				}
+				synctest.Wait()
+				return claims
+			}
+			claims := told(dedupe.ResultInFlight)
+			if len(claims) != 1 {
+				t.Fatalf("%d claims", len(claims))
+			}
+			p.settle(claims[0], dedupe.OutcomeAccepted)
+			if claims := told(dedupe.ResultDuplicate); len(claims) != 0 {
+				t.Errorf("a done event was claimed %d times", len(claims))
+			}
+		})
+	}
 }

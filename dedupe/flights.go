@@ -16,6 +16,9 @@ type flights struct {
 // flight is one event under way.
 type flight struct {
 	key string
+	// asked is closed when the store has said that the event is under way. Until
+	// that, or the end, nobody knows whether there is anything to wait for.
+	asked chan struct{}
 	// done is closed at the end; verdict and err, for the copies that waited,
 	// are set before.
 	done    chan struct{}
@@ -34,9 +37,13 @@ func (fs *flights) join(key string) (f *flight, first bool) {
 	if f, ok := fs.byKey[key]; ok {
 		return f, false
 	}
-	f = &flight{key: key, done: make(chan struct{})}
+	f = newFlight(key)
 	fs.byKey[key] = f
 	return f, true
+}
+
+func newFlight(key string) *flight {
+	return &flight{key: key, asked: make(chan struct{}), done: make(chan struct{})}
 }
 
 // end ends f for those who wait and takes it away.

@@ -122,6 +122,7 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 	switch {
 	case err != nil && p.ForwardOnError:
 		hold.Attempt, hold.Doubted = 1, true
+		close(f.asked)
 		return Verdict{Result: ResultPossibleRepeat, Claim: g.newClaim(e, hold, f), StoreError: err}, nil
 	case err != nil:
 		if !errors.Is(err, ErrCorrupt) {
@@ -131,8 +132,10 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 		return Verdict{}, err
 	case r.OwnedBy(hold.Token):
 		hold.Attempt, hold.Doubted = r.Attempt, r.Doubted
+		close(f.asked)
 		return Verdict{Result: resultOf(r), Claim: g.newClaim(e, hold, f)}, nil
 	case r.State == InFlight && r.LeaseLeft > 0:
+		close(f.asked)
 		go g.watch(f, p)
 		return g.wait(ctx, f, e, p)
 	}
@@ -177,28 +180,36 @@ func (v Verdict) of(e Event) Verdict {
 	return v
 }
 
-// wait is for a copy: it waits until the delivery in flight has ended.
+// wait is for a copy: it waits until the delivery in flight has ended. Whether
+// there is one, another copy may just be asking the store; that is waited for in
+// any case.
 func (g *Gate) wait(ctx context.Context, f *flight, e Event, p Policy) (Verdict, error) {
-	tooLong := Verdict{Result: ResultInFlight, RetryAfter: max(time.Second, p.Wait)}
-	if !f.over() {
-		if e.Waiting != nil {
-			e.Waiting()
-		}
-		if p.Wait <= 0 {
-			return tooLong, nil
-		}
-		g.flights.stay(f, g.clock.Now().Add(p.Wait))
-		rang, stop := alarm(g.clock, p.Wait)
-		defer stop()
-		select {
-		case <-f.done:
-		case <-rang:
-			return tooLong, nil
-		case <-ctx.Done():
-			return tooLong, nil
-		}
+	if f.over() {
+		return f.verdict.of(e), f.err
 	}
-	return f.verdict.of(e), f.err
+	tooLong := Verdict{Result: ResultInFlight, RetryAfter: max(time.Second, p.Wait)}
+	g.flights.stay(f, g.clock.Now().Add(p.Wait))
+	rang, stop := alarm(g.clock, p.Wait)
+	defer stop()
+	select {
+	case <-f.asked:
+	case <-f.done:
+		return f.verdict.of(e), f.err
+	case <-ctx.Done():
+		return tooLong, nil
+	}
+	if e.Waiting != nil {
+		e.Waiting()
+	}
+	select {
+	case <-f.done:
+	case <-rang:
+	case <-ctx.Done():
+	}
+	if f.over() {
+		return f.verdict.of(e), f.err
+	}
+	return tooLong, nil
 }
 
 // The pace of watching an event that another process is delivering: one look

@@ -51,6 +51,7 @@ var operations = []operation{
 			s.t.Errorf("renew said %v, the record is %+v", got, now)
 		}
 	}},
+	{"renew doubted", func(s suite, key string) { h := ownHold; h.Doubted = true; s.renew(key, h) }},
 	{"complete", func(s suite, key string) { s.complete(key, 9) }},
 	{"release", func(s suite, key string) { s.release(key, ownHold) }},
 	{"release doubted", func(s suite, key string) { h := ownHold; h.Doubted = true; s.release(key, h) }},
@@ -75,7 +76,7 @@ func failed(attempt int, doubted bool) dedupe.Record {
 var changes = map[string]map[string]dedupe.Record{
 	"absent": {
 		"claim": inFlight("own", 1, false), "take over": inFlight("own", 1, false),
-		"renew": inFlight("own", 3, false), "doubt": inDoubt("own", 3), "release doubted": failed(3, true),
+		"renew": inFlight("own", 3, false), "renew doubted": inFlight("own", 3, true), "doubt": inDoubt("own", 3), "release doubted": failed(3, true),
 	},
 	"own": {"release": failed(1, false), "release doubted": failed(1, false), "doubt": inDoubt("own", 1)},
 	"own lapsed": {
