@@ -93,9 +93,14 @@ func (f *flight) stays() time.Time {
 	return f.until
 }
 
-func (f *flight) over() bool {
+// underWay reports whether the store has said that the event is.
+func (f *flight) underWay() bool { return closed(f.asked) }
+
+func (f *flight) over() bool { return closed(f.done) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-f.done:
+	case <-c:
 		return true
 	default:
 		return false

@@ -191,12 +191,14 @@ func (g *Gate) wait(ctx context.Context, f *flight, e Event, p Policy) (Verdict,
 	g.flights.stay(f, g.clock.Now().Add(p.Wait))
 	rang, stop := alarm(g.clock, p.Wait)
 	defer stop()
-	select {
-	case <-f.asked:
-	case <-f.done:
-		return f.verdict.of(e), f.err
-	case <-ctx.Done():
-		return tooLong, nil
+	if !f.underWay() {
+		select {
+		case <-f.asked:
+		case <-f.done:
+			return f.verdict.of(e), f.err
+		case <-ctx.Done():
+			return tooLong, nil
+		}
 	}
 	if e.Waiting != nil {
 		e.Waiting()

@@ -61,7 +61,8 @@ if GOFLAGS= GOBIN=$bin go install "$staticcheck"; then
 else
 	echo "staticcheck cannot be had and is left out" >&2
 fi
-go test -timeout 30m "$@" ./...
+# Never from the cache: it does not see the programs that the tests run.
+go test -count=1 -timeout 30m "$@" ./...
 
 if [ "${FUZZTIME:-20s}" != 0 ]; then
 	grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' . | sed -E 's|/[^/]*:[0-9]+:func | |' | while read -r package target; do
