@@ -2,31 +2,6 @@ package verify
 
 import "time"
 
-// Sender is what is known of a sender of webhooks: how it signs, where its event
-// id is, and how long it tries. The values are facts about the sender, not
-// settings; a route may override some of them.
-type Sender struct {
-	// Name is what a configuration calls the sender.
-	Name string
-	// Schemes are alternatives: the first one whose signature header is present
-	// in a request is used, for its signature, timestamp and id together.
-	Schemes []Scheme
-	// SecretFormat is how the sender's secrets become keys: Text or Base64.
-	SecretFormat string
-	// EventID is where the event id is. Empty: the IDHeader of the scheme.
-	EventID []IDSource
-	// UnsignedIDHeader is a header that repeats the signed id, outside the
-	// signature. Empty: there is none.
-	UnsignedIDHeader string
-	// Tolerance is the age of a signed timestamp that the sender's own libraries
-	// accept, in both directions. Zero: the sender signs no timestamp.
-	Tolerance time.Duration
-	// RetryWindow is the time from the first attempt to the last.
-	RetryWindow time.Duration
-	// AttemptTimeout is how long one attempt may take. Zero: not published.
-	AttemptTimeout time.Duration
-}
-
 // SenderNamed returns the preset of that name, and whether there is one.
 func SenderNamed(name string) (Sender, bool) {
 	for _, s := range presets() {
