@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe/storetest"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // rights is the documented ACL of the gateway's user.
@@ -36,10 +38,28 @@ func guarded(t *testing.T, without ...string) []string {
 	return []string{"--aclfile", file}
 }
 
+// TestReadmeGrantsTheseRights: the README's command and the file of these tests
+// say the same.
+func TestReadmeGrantsTheseRights(t *testing.T) {
+	text, err := os.ReadFile(rights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule, _ := strings.CutPrefix(strings.TrimSpace(string(text)), "user ")
+	command := "ACL SETUSER " + strings.Replace(rule, ">secret", ">password", 1)
+	if !strings.Contains(string(readme), "  "+command+"\n") {
+		t.Errorf("the README does not say %q", command)
+	}
+}
+
 // refusals are what the server refused the gateway, save its configuration.
-func refusals(s *server) []string {
+func refusals(s *harness.Redis) []string {
 	var objects []string
-	for _, entry := range s.do("acl", "log").([]any) {
+	for _, entry := range s.Do("acl", "log").([]any) {
 		fields := entry.(map[any]any)
 		if object := fields["object"].(string); !strings.HasPrefix(object, "config") {
 			objects = append(objects, object)
@@ -49,13 +69,13 @@ func refusals(s *server) []string {
 }
 
 func TestStoreKeepsTheContractWithTheDocumentedRights(t *testing.T) {
-	server := startServer(t, guarded(t)...)
+	server := harness.StartRedis(t, guarded(t)...)
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		server.do("flushall")
-		s := open(t, asGateway(Options{Addresses: []string{server.addr()}}))
-		return storetest.Harness{Store: s, Advance: server.advance}
+		server.Do("flushall")
+		s := open(t, asGateway(Options{Addresses: []string{server.Addr}}))
+		return storetest.Harness{Store: s, Advance: func(d time.Duration) { advance(server, d) }}
 	})
-	s := open(t, asGateway(Options{Addresses: []string{server.addr()}}))
+	s := open(t, asGateway(Options{Addresses: []string{server.Addr}}))
 	if got := check(t, s); len(got) > 0 {
 		t.Errorf("the check says %v", got)
 	}
@@ -66,8 +86,8 @@ func TestStoreKeepsTheContractWithTheDocumentedRights(t *testing.T) {
 
 func TestEveryMissingRightIsFound(t *testing.T) {
 	for _, right := range []string{"+set", "+get", "+pttl", "+eval", "+evalsha", "+info", "~webhook_dedupe:*", "~webhook_dedupe!*", ">secret"} {
-		server := startServer(t, guarded(t, right)...)
-		s := open(t, asGateway(Options{Addresses: []string{server.addr()}}))
+		server := harness.StartRedis(t, guarded(t, right)...)
+		s := open(t, asGateway(Options{Addresses: []string{server.Addr}}))
 		found := check(t, s)
 		f := find(t, found, Permission)
 		if len(found) != 1 {
@@ -85,8 +105,8 @@ func TestEveryMissingRightIsFound(t *testing.T) {
 // The rights are in the ACL of a cluster as well, with a slot under way.
 func TestClusterNeedsNoRightsButTheDocumentedOnes(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 0, guarded(t)...)
-	s := open(t, asGateway(Options{Addresses: []string{c[0].addr()}, Cluster: true}))
+	c := harness.StartCluster(t, 0, guarded(t)...)
+	s := open(t, asGateway(Options{Addresses: []string{c[0].Addr}, Cluster: true}))
 	checkLife(t, s)
 	if got := check(t, s); len(got) > 0 {
 		t.Errorf("the check says %v", got)

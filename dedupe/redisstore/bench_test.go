@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // BenchmarkClaimComplete is one event from its claim to its end, by callers at
@@ -17,7 +18,7 @@ func BenchmarkClaimComplete(b *testing.B) {
 	for _, callers := range []int{2, 50} {
 		for _, how := range []string{"combined", "plain"} {
 			b.Run(fmt.Sprintf("callers=%d/%s", callers, how), func(b *testing.B) {
-				s := openAt(b, startServer(b).addr())
+				s := openAt(b, harness.StartRedis(b).Addr)
 				if how == "plain" {
 					plain(s)
 				}

@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // reasons are what the findings are about, sorted.
@@ -25,11 +25,11 @@ func reasons(found []Finding) string {
 
 func TestCheckReportsWhatEndangersRecords(t *testing.T) {
 	t.Parallel()
-	server := startServer(t, "--repl-diskless-sync-delay", "0")
-	replica := startServer(t, "--save", "3600 1", "--replicaof", "127.0.0.1 "+server.port)
-	replica.waitForInfo("replication", "master_link_status:up")
-	s := openAt(t, server.addr())
-	server.do("eval", "redis.call('SET', 'filler', string.rep('x', 4194304)) return 1", 0)
+	server := harness.StartRedis(t, "--repl-diskless-sync-delay", "0")
+	replica := harness.StartRedis(t, "--save", "3600 1", "--replicaof", "127.0.0.1 "+server.Port())
+	replica.AwaitInfo("replication", "master_link_status:up")
+	s := openAt(t, server.Addr)
+	server.Do("eval", "redis.call('SET', 'filler', string.rep('x', 4194304)) return 1", 0)
 	near := fmt.Sprint(usedMemory(t, server) / 100 * 106)
 	for _, c := range []struct {
 		name, want string
@@ -47,37 +47,37 @@ func TestCheckReportsWhatEndangersRecords(t *testing.T) {
 		{"no replicas", "writes_refused", []string{"maxmemory", "0", "min-replicas-to-write", "2"}},
 	} {
 		for i := 0; i < len(c.set); i += 2 {
-			server.do("config", "set", c.set[i], c.set[i+1])
+			server.Do("config", "set", c.set[i], c.set[i+1])
 		}
 		if got := reasons(check(t, s)); got != c.want {
 			t.Errorf("%s: found %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := reasons(check(t, openAt(t, replica.addr()))); got != "replica" {
+	if got := reasons(check(t, openAt(t, replica.Addr))); got != "replica" {
 		t.Errorf("a replica: found %q", got)
 	}
 }
 
 func TestCheckLeavesNothingBehindAndDisturbsNoEvent(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	claim(t, s, "a:1", "own")
-	before := server.do("get", "webhook_dedupe:a:1")
+	before := server.Do("get", "webhook_dedupe:a:1")
 	for range 3 {
 		check(t, s)
 	}
-	server.advance(2 * probeTime)
-	if keys := server.do("keys", "*"); fmt.Sprint(keys) != "[webhook_dedupe:a:1]" {
+	advance(server, 2*probeTime)
+	if keys := server.Do("keys", "*"); fmt.Sprint(keys) != "[webhook_dedupe:a:1]" {
 		t.Errorf("the server holds %v", keys)
 	}
-	if after := server.do("get", "webhook_dedupe:a:1"); after != before {
+	if after := server.Do("get", "webhook_dedupe:a:1"); after != before {
 		t.Errorf("the event went from %v to %v", before, after)
 	}
 }
 
 func TestCheckNoticesARestartAndAnEmptiedServer(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	for i := range 100 {
 		if err := s.Complete(context.Background(), fmt.Sprintf("a:%d", i), dedupe.Done{TTL: time.Hour}); err != nil {
 			t.Fatal(err)
@@ -86,11 +86,11 @@ func TestCheckNoticesARestartAndAnEmptiedServer(t *testing.T) {
 	if got := reasons(check(t, s)); got != "no_persistence" {
 		t.Errorf("at first: %q", got)
 	}
-	server.kill()
+	server.Kill()
 	if got := reasons(check(t, s)); got != "unreachable" {
 		t.Errorf("while it is away: %q", got)
 	}
-	server.start()
+	server.Start()
 	eventually(t, "the restart is noticed", func() error {
 		if got := reasons(check(t, s)); got != "no_persistence restarted server_empty" {
 			return errors.New(got)
@@ -112,18 +112,18 @@ func TestCheckOfAServerThatServesNobodySaysUnreachable(t *testing.T) {
 			t.Errorf("%v does not say %q", f, wording)
 		}
 	}
-	server := startServer(t)
-	server.signal(syscall.SIGSTOP)
-	s := open(t, Options{Addresses: []string{server.addr()}, Timeout: 100 * time.Millisecond})
+	server := harness.StartRedis(t)
+	server.Freeze()
+	s := open(t, Options{Addresses: []string{server.Addr}, Timeout: 100 * time.Millisecond})
 	if got := reasons(check(t, s)); got != "unreachable" {
 		t.Errorf("a frozen server: %q", got)
 	}
 }
 
 func TestLoginThatIsRefusedIsAMatterOfPermission(t *testing.T) {
-	server := startServer(t, "--requirepass", "right-one")
+	server := harness.StartRedis(t, "--requirepass", "right-one")
 	for _, password := range []string{"", "wrong-one"} {
-		s := open(t, Options{Addresses: []string{server.addr()}, Password: password})
+		s := open(t, Options{Addresses: []string{server.Addr}, Password: password})
 		if f := find(t, check(t, s), Permission); strings.Contains(f.Detail, "-one") {
 			t.Errorf("%v shows the password", f)
 		}

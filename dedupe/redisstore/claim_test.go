@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // trips counts round trips, and the SETs in them. Handshakes count for nothing.
@@ -60,8 +61,8 @@ func count(t *testing.T, s *Store) *trips {
 }
 
 func TestCommonStepsTakeOneRoundTrip(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	ctx := context.Background()
 	claim(t, s, "warm:up", "x")
 	if _, err := s.Renew(ctx, "warm:up", hold("x")); err != nil {
@@ -100,8 +101,8 @@ func TestCommonStepsTakeOneRoundTrip(t *testing.T) {
 }
 
 func TestConcurrentClaimsShareRoundTrips(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	counter := count(t, s)
 	const callers, rounds = 100, 20
 	var all sync.WaitGroup
@@ -127,10 +128,10 @@ func TestConcurrentClaimsShareRoundTrips(t *testing.T) {
 // A copy of an event whose lease is over is taken over by one caller only, who
 // may have seen it before the other took it.
 func TestTakeoverJudgesTheRecordAsItIsInTheServer(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	claim(t, s, "a:1", "dead")
-	server.advance(30 * time.Second)
+	advance(server, 30*time.Second)
 	c, err := s.acquire()
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestTakeoverJudgesTheRecordAsItIsInTheServer(t *testing.T) {
 	if err != nil || r.OwnedBy("second") {
 		t.Errorf("a second takeover, decided before the first: %+v, %v", r, err)
 	}
-	server.advance(30 * time.Second)
+	advance(server, 30*time.Second)
 	// Somebody saw it failed, before it was claimed again and lapsed.
 	r, err = c.runScript(context.Background(), claimScript, "a:1", hold("third"), "0")
 	if err != nil || r.OwnedBy("third") {
@@ -152,11 +153,11 @@ func TestTakeoverJudgesTheRecordAsItIsInTheServer(t *testing.T) {
 }
 
 func TestRepeatedClaimNeverEndsWithASpentLease(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	for _, late := range []time.Duration{15 * time.Second, 25 * time.Second} {
 		claim(t, s, "a:1", "own")
-		server.advance(late)
+		advance(server, late)
 		if r := claim(t, s, "a:1", "own"); !r.OwnedBy("own") || r.Attempt != 1 || r.LeaseLeft < hold("own").Lease/2 {
 			t.Errorf("repeated %v later: %+v", late, r)
 		}
@@ -164,30 +165,30 @@ func TestRepeatedClaimNeverEndsWithASpentLease(t *testing.T) {
 }
 
 func TestKeysAreReadableAndOfTwoKinds(t *testing.T) {
-	server := startServer(t)
-	s := open(t, Options{Addresses: []string{server.addr()}, KeyPrefix: "shop"})
+	server := harness.StartRedis(t)
+	s := open(t, Options{Addresses: []string{server.Addr}, KeyPrefix: "shop"})
 	claim(t, s, dedupe.Key("orders", "evt_1", ""), "a")
 	if _, err := s.Bind(context.Background(), "orders:x", "v", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if n := server.do("exists", "shop:orders:evt_1", "shop!orders:x"); n != int64(2) {
-		t.Errorf("the keys are %v", server.do("keys", "*"))
+	if n := server.Do("exists", "shop:orders:evt_1", "shop!orders:x"); n != int64(2) {
+		t.Errorf("the keys are %v", server.Do("keys", "*"))
 	}
 }
 
 func TestForeignValueIsCorruptForEveryStep(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	for name, make := range map[string]func(key string){
-		"text":         func(key string) { server.do("set", key, "hello", "px", 60_000) },
-		"empty":        func(key string) { server.do("set", key, "", "px", 60_000) },
-		"big number":   func(key string) { server.do("set", key, "10000", "px", 60_000) },
-		"never ending": func(key string) { server.do("set", key, "I:own:1:0:1000:2000") },
-		"a list":       func(key string) { server.do("rpush", key, "1") },
+		"text":         func(key string) { server.Do("set", key, "hello", "px", 60_000) },
+		"empty":        func(key string) { server.Do("set", key, "", "px", 60_000) },
+		"big number":   func(key string) { server.Do("set", key, "10000", "px", 60_000) },
+		"never ending": func(key string) { server.Do("set", key, "I:own:1:0:1000:2000") },
+		"a list":       func(key string) { server.Do("rpush", key, "1") },
 	} {
 		key := dedupe.Key("corrupt", strings.ReplaceAll(name, " ", "_"), "")
 		make("webhook_dedupe:" + key)
-		before := server.do("dump", "webhook_dedupe:"+key)
+		before := server.Do("dump", "webhook_dedupe:"+key)
 		for step, do := range operations(s, key) {
 			if step == "complete" || step == "bind" || step == "ping" {
 				continue
@@ -196,24 +197,24 @@ func TestForeignValueIsCorruptForEveryStep(t *testing.T) {
 				t.Errorf("%s: %s returned %+v, %v", name, step, got, err)
 			}
 		}
-		if server.do("dump", "webhook_dedupe:"+key) != before {
+		if server.Do("dump", "webhook_dedupe:"+key) != before {
 			t.Errorf("%s: the value was changed", name)
 		}
 	}
 }
 
 func TestCallerWhoIsGoneSendsNothingAndCancelsNothing(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := s.Claim(ctx, "a:1", hold("own"), true); !errors.Is(err, context.Canceled) {
 		t.Errorf("claim with an ended context: %v", err)
 	}
-	if n := server.do("dbsize"); n != int64(0) {
+	if n := server.Do("dbsize"); n != int64(0) {
 		t.Errorf("%v keys were written", n)
 	}
-	proxy := startProxy(t, server.addr())
+	proxy := startProxy(t, server.Addr)
 	through := openAt(t, proxy.addr)
 	ctx, cancel = context.WithCancel(context.Background())
 	lost, _ := once("I:own", sever)

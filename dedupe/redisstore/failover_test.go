@@ -7,23 +7,23 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 func TestClusterFailoverIsFoundWithoutAWordFromTheDeadNode(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(*server){
-		"killed": (*server).kill,
-		"frozen": func(s *server) { s.signal(syscall.SIGSTOP) },
+	for name, lose := range map[string]func(*harness.Redis){
+		"killed": (*harness.Redis).Kill,
+		"frozen": (*harness.Redis).Freeze,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			nodes := startCluster(t, 1)
-			s := open(t, Options{Addresses: []string{nodes[0].addr()}, Cluster: true, Timeout: time.Second})
+			nodes := harness.StartCluster(t, 1)
+			s := open(t, Options{Addresses: []string{nodes[0].Addr}, Cluster: true, Timeout: time.Second})
 			done := keysOf(s, nodes, 0, 20)
 			for _, key := range done {
 				if err := s.Complete(context.Background(), key, dedupe.Done{Mark: 7, TTL: time.Hour}); err != nil {
@@ -32,7 +32,7 @@ func TestClusterFailoverIsFoundWithoutAWordFromTheDeadNode(t *testing.T) {
 			}
 			check(t, s)
 			eventually(t, "the replica has all", func() error {
-				if n := nodes[3].do("dbsize"); n != nodes[0].do("dbsize") {
+				if n := nodes[3].Do("dbsize"); n != nodes[0].Do("dbsize") {
 					return fmt.Errorf("it has %v keys", n)
 				}
 				return nil
@@ -64,11 +64,11 @@ func TestClusterFailoverIsFoundWithoutAWordFromTheDeadNode(t *testing.T) {
 
 func TestFrozenNodeHoldsUpNoKeyOfTheOthers(t *testing.T) {
 	t.Parallel()
-	nodes := startCluster(t, 0, "--cluster-require-full-coverage", "no")
-	s := open(t, Options{Addresses: []string{nodes[1].addr()}, Cluster: true, Timeout: 2 * time.Second})
+	nodes := harness.StartCluster(t, 0, "--cluster-require-full-coverage", "no")
+	s := open(t, Options{Addresses: []string{nodes[1].Addr}, Cluster: true, Timeout: 2 * time.Second})
 	checkLife(t, s)
 	slow, quick := keysOf(s, nodes, 0, 40), keysOf(s, nodes, 1, 40)
-	nodes[0].signal(syscall.SIGSTOP)
+	nodes[0].Freeze()
 	var waiting sync.WaitGroup
 	var ended atomic.Int32
 	for _, key := range slow {
@@ -100,14 +100,14 @@ func TestFrozenNodeHoldsUpNoKeyOfTheOthers(t *testing.T) {
 		t.Errorf("%d callers of the frozen node were done before those of another", n)
 	}
 	waiting.Wait()
-	nodes[0].signal(syscall.SIGCONT)
+	nodes[0].Thaw()
 }
 
 // Slots move while two owners race for each event.
 func TestSlotsThatMoveGiveNoEventTwoOwners(t *testing.T) {
 	t.Parallel()
-	nodes := startCluster(t, 0)
-	s := open(t, Options{Addresses: []string{nodes[0].addr()}, Cluster: true})
+	nodes := harness.StartCluster(t, 0)
+	s := open(t, Options{Addresses: []string{nodes[0].Addr}, Cluster: true})
 	stop := make(chan struct{})
 	var racing sync.WaitGroup
 	var events atomic.Int64
@@ -127,8 +127,8 @@ func TestSlotsThatMoveGiveNoEventTwoOwners(t *testing.T) {
 			}
 		})
 	}
-	reshard(t, nodes[0], nodes[1], 700)
-	reshard(t, nodes[1], nodes[2], 700)
+	harness.Reshard(t, nodes[0], nodes[1], 700)
+	harness.Reshard(t, nodes[1], nodes[2], 700)
 	close(stop)
 	racing.Wait()
 	n := events.Load()

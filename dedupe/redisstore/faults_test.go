@@ -6,21 +6,21 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // The client resends a SET whose answer was lost, and the second finds the
 // first one's key.
 func TestOwnerWhoseReplyWasLostIsToldThatItOwns(t *testing.T) {
-	server := startServer(t)
+	server := harness.StartRedis(t)
 	for name, f := range map[string]fate{"connection closed": sever, "answer swallowed": swallow} {
 		t.Run(name, func(t *testing.T) {
-			server.do("flushall")
-			proxy := startProxy(t, server.addr())
+			server.Do("flushall")
+			proxy := startProxy(t, server.Addr)
 			s := open(t, Options{Addresses: []string{proxy.addr}, Timeout: 2 * time.Second})
 			decide, hit := once("I:own:", f)
 			proxy.decideBy(decide)
@@ -39,13 +39,13 @@ func TestOwnerWhoseReplyWasLostIsToldThatItOwns(t *testing.T) {
 }
 
 func TestEveryStepSurvivesALostReply(t *testing.T) {
-	server := startServer(t)
+	server := harness.StartRedis(t)
 	for step, marker := range map[string]string{
 		"claim": "set", "renew": "eval", "complete": "set", "release": "eval", "doubt": "eval", "lookup": "pttl", "bind": "set",
 	} {
 		t.Run(step, func(t *testing.T) {
-			server.do("flushall")
-			proxy := startProxy(t, server.addr())
+			server.Do("flushall")
+			proxy := startProxy(t, server.Addr)
 			s := open(t, Options{Addresses: []string{proxy.addr}, Timeout: 2 * time.Second})
 			claim(t, s, "a:1", "own")
 			decide, hit := once(marker, sever)
@@ -69,10 +69,10 @@ func TestEveryStepSurvivesALostReply(t *testing.T) {
 }
 
 func TestFrozenServerEndsInAnErrorAndIsUsedAgain(t *testing.T) {
-	server := startServer(t)
-	s := open(t, Options{Addresses: []string{server.addr()}, Timeout: 300 * time.Millisecond})
+	server := harness.StartRedis(t)
+	s := open(t, Options{Addresses: []string{server.Addr}, Timeout: 300 * time.Millisecond})
 	claim(t, s, "a:1", "own")
-	server.signal(syscall.SIGSTOP)
+	server.Freeze()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -93,7 +93,7 @@ func TestFrozenServerEndsInAnErrorAndIsUsedAgain(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("an operation hangs on a frozen server")
 	}
-	server.signal(syscall.SIGCONT)
+	server.Thaw()
 	eventually(t, "the server is used again", func() error {
 		_, err := s.Claim(context.Background(), "b:1", hold("own"), true)
 		return err
@@ -111,19 +111,19 @@ func TestTimeoutEndsTheWaitForOthers(t *testing.T) {
 }
 
 func TestRestartedServerIsUsedAgain(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	claim(t, s, "a:1", "own")
 	if _, err := s.Renew(context.Background(), "a:1", hold("own")); err != nil {
 		t.Fatal(err)
 	}
-	server.kill()
+	server.Kill()
 	for step, do := range operations(s, "a:1") {
 		if got, err := do(); err == nil {
 			t.Errorf("%s without a server: %v", step, got)
 		}
 	}
-	server.start()
+	server.Start()
 	eventually(t, "the server is used again", func() error { return s.Ping(context.Background()) })
 	// Its memory and its scripts are gone: the owner puts its claim back.
 	h := hold("own")
@@ -137,13 +137,13 @@ func TestRestartedServerIsUsedAgain(t *testing.T) {
 }
 
 func TestStoreThatWasOpenedBeforeTheServerFindsIt(t *testing.T) {
-	server := startServer(t)
-	server.kill()
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	server.Kill()
+	s := openAt(t, server.Addr)
 	if err := s.Ping(context.Background()); err == nil {
 		t.Fatal("a server that is not there answered")
 	}
-	server.start()
+	server.Start()
 	eventually(t, "the server is found", func() error {
 		return s.Complete(context.Background(), "a:1", dedupe.Done{Mark: 3, TTL: time.Hour})
 	})
@@ -163,16 +163,16 @@ func TestConnectionsToAFormerPrimaryAreLeft(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			old, fresh := startServer(t), startServer(t)
-			proxy := startProxy(t, old.addr())
+			old, fresh := harness.StartRedis(t), harness.StartRedis(t)
+			proxy := startProxy(t, old.Addr)
 			s := openAt(t, proxy.addr)
 			var all sync.WaitGroup
 			for i := range 50 {
 				all.Go(func() { _ = first(s, i) })
 			}
 			all.Wait()
-			old.do("replicaof", "127.0.0.1", fresh.port)
-			target := fresh.addr()
+			old.Do("replicaof", "127.0.0.1", fresh.Port())
+			target := fresh.Addr
 			proxy.target.Store(&target)
 			eventually(t, "the new primary is used", func() error { return first(s, 100) })
 			for i := range 50 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // A finished event is what a store holds millions of. Redis doubles its tables
@@ -25,8 +26,8 @@ func TestFinishedEventCostsLittleMemory(t *testing.T) {
 		"with the fingerprint": {dedupe.Fingerprint([32]byte{1}), 180},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := startServer(t)
-			s := open(t, Options{Addresses: []string{server.addr()}, Timeout: patience})
+			server := harness.StartRedis(t)
+			s := open(t, Options{Addresses: []string{server.Addr}, Timeout: patience})
 			complete(t, s, warm, 0, c.fingerprint) // buffers of connections, first tables
 			before := usedMemory(t, server)
 			complete(t, s, events, warm, c.fingerprint)
@@ -59,9 +60,9 @@ func complete(t *testing.T, s *Store, n, from int, fingerprint string) {
 	all.Wait()
 }
 
-func usedMemory(t *testing.T, s *server) int {
+func usedMemory(t *testing.T, s *harness.Redis) int {
 	t.Helper()
-	for line := range strings.Lines(s.do("info", "memory").(string)) {
+	for line := range strings.Lines(s.Do("info", "memory").(string)) {
 		if text, ok := strings.CutPrefix(line, "used_memory:"); ok {
 			n, err := strconv.Atoi(strings.TrimSpace(text))
 			if err != nil {

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // pair is a primary and its replica, and the way to whichever is the primary.
 type pair struct {
-	primary, replica *server
+	primary, replica *harness.Redis
 	// link is what the replica follows the primary through.
 	link, way *proxy
 	store     *Store
@@ -21,20 +22,20 @@ type pair struct {
 // startPair starts a pair. args are the primary's.
 func startPair(t *testing.T, args ...string) *pair {
 	t.Helper()
-	p := &pair{primary: startServer(t, append(args, "--repl-diskless-sync-delay", "0")...), replica: startServer(t)}
-	p.link, p.way = startProxy(t, p.primary.addr()), startProxy(t, p.primary.addr())
+	p := &pair{primary: harness.StartRedis(t, append(args, "--repl-diskless-sync-delay", "0")...), replica: harness.StartRedis(t)}
+	p.link, p.way = startProxy(t, p.primary.Addr), startProxy(t, p.primary.Addr)
 	_, port, _ := strings.Cut(p.link.addr, ":")
-	p.replica.do("replicaof", "127.0.0.1", port)
-	p.replica.waitForInfo("replication", "master_link_status:up")
-	p.primary.waitForInfo("replication", "state=online")
+	p.replica.Do("replicaof", "127.0.0.1", port)
+	p.replica.AwaitInfo("replication", "master_link_status:up")
+	p.primary.AwaitInfo("replication", "state=online")
 	p.store = openAt(t, p.way.addr)
 	return p
 }
 
 // cut ends the replication so that the primary sees it.
 func (p *pair) cut() {
-	p.replica.do("replicaof", "127.0.0.1", "1")
-	p.primary.waitForInfo("replication", "connected_slaves:0")
+	p.replica.Do("replicaof", "127.0.0.1", "1")
+	p.primary.AwaitInfo("replication", "connected_slaves:0")
 }
 
 // swallow ends the replication while the primary goes on getting signs of life.
@@ -52,9 +53,9 @@ func (p *pair) swallow(t *testing.T) {
 // failOver loses the primary and promotes the replica.
 func (p *pair) failOver(t *testing.T) {
 	t.Helper()
-	p.primary.kill()
-	p.replica.do("replicaof", "no", "one")
-	addr := p.replica.addr()
+	p.primary.Kill()
+	p.replica.Do("replicaof", "no", "one")
+	addr := p.replica.Addr
 	p.way.target.Store(&addr)
 	eventually(t, "the promoted replica is used", func() error { return p.store.Ping(context.Background()) })
 }
@@ -82,7 +83,7 @@ func TestMinReplicasRefusesWhatWouldNotBeReplicated(t *testing.T) {
 	if err := p.end("a:1"); err != nil {
 		t.Fatal(err)
 	}
-	p.primary.do("wait", 1, 0)
+	p.primary.Do("wait", 1, 0)
 	p.cut()
 	for step, do := range operations(p.store, "a:2") {
 		if step == "ping" || step == "lookup" || step == "release" {

@@ -4,89 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // watched is a primary with replicas, and sentinels that watch it.
-type watched struct {
-	primary   *server
-	replicas  []*server
-	sentinels []*server
-}
+type watched struct{ *harness.Watched }
 
-// startWatched starts three sentinels over a primary with two replicas.
-func startWatched(t *testing.T) *watched {
+func startWatched(t *testing.T) watched {
 	t.Helper()
-	w := &watched{primary: startServer(t, "--repl-diskless-sync-delay", "0")}
-	for range 2 {
-		w.replicas = append(w.replicas, startServer(t, "--replicaof", "127.0.0.1 "+w.primary.port, "--repl-diskless-sync-delay", "0"))
-	}
-	for _, replica := range w.replicas {
-		replica.waitForInfo("replication", "master_link_status:up")
-	}
-	for range 3 {
-		w.sentinels = append(w.sentinels, startSentinel(t, w.primary, 2))
-	}
-	for _, sentinel := range w.sentinels {
-		eventually(t, "the sentinels know each other and the replicas", func() error {
-			info := sentinel.do("info", "sentinel").(string)
-			if !strings.Contains(info, "slaves=2,sentinels=3") {
-				return errors.New(info)
-			}
-			return nil
-		})
-	}
-	return w
-}
-
-// master is what the sentinels call the primary.
-const master = "mymaster"
-
-func startSentinel(t *testing.T, primary *server, quorum int) *server {
-	t.Helper()
-	s := &server{t: t, port: freePort(t), dir: t.TempDir()}
-	file := filepath.Join(s.dir, "sentinel.conf")
-	conf := fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %s\nsentinel monitor %s 127.0.0.1 %s %d\n"+
-		"sentinel down-after-milliseconds %[3]s 1000\nsentinel failover-timeout %[3]s 3000\n", s.port, s.dir, master, primary.port, quorum)
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.cmd = exec.Command("redis-server", file, "--sentinel")
-	if err := s.cmd.Start(); err != nil {
-		t.Fatalf("these tests need redis-server: %v", err)
-	}
-	s.admin = redis.NewClient(&redis.Options{Addr: s.addr(), Protocol: 2})
-	t.Cleanup(func() { s.admin.Close(); s.kill() })
-	eventually(t, "the sentinel answers", func() error { return answers(s.admin) })
-	return s
+	return watched{harness.StartWatched(t)}
 }
 
 // open makes a store that asks the sentinels.
-func (w *watched) open(t *testing.T) *Store {
+func (w watched) open(t *testing.T) *Store {
 	t.Helper()
-	o := Options{SentinelMaster: master, Timeout: time.Second}
-	for _, sentinel := range w.sentinels {
-		o.Addresses = append(o.Addresses, sentinel.addr())
-	}
-	return open(t, o)
+	return open(t, Options{SentinelMaster: harness.Master, Addresses: w.Addresses(), Timeout: time.Second})
 }
 
 // asked is the sentinel that tells s of failovers.
-func (w *watched) asked(t *testing.T) (found *server) {
+func (w watched) asked(t *testing.T) (found *harness.Redis) {
 	t.Helper()
 	eventually(t, "the store listens to a sentinel", func() error {
-		for _, sentinel := range w.sentinels {
-			if clients := sentinel.do("client", "list").(string); strings.Contains(clients, "cmd=subscribe") {
+		for _, sentinel := range w.Sentinels {
+			if clients := sentinel.Do("client", "list").(string); strings.Contains(clients, "cmd=subscribe") {
 				found = sentinel
 				return nil
 			}
@@ -98,7 +43,7 @@ func (w *watched) asked(t *testing.T) (found *server) {
 
 // begin finishes some events and claims others, and waits until the replicas
 // know of both.
-func (w *watched) begin(t *testing.T, s *Store) {
+func (w watched) begin(t *testing.T, s *Store) {
 	t.Helper()
 	for i := range 20 {
 		if err := s.Complete(context.Background(), fmt.Sprintf("done:%d", i), dedupe.Done{Mark: 7, TTL: time.Hour}); err != nil {
@@ -106,9 +51,9 @@ func (w *watched) begin(t *testing.T, s *Store) {
 		}
 		claim(t, s, fmt.Sprintf("held:%d", i), "own")
 	}
-	for _, replica := range w.replicas {
+	for _, replica := range w.Replicas {
 		eventually(t, "the replicas have all", func() error {
-			if n := replica.do("dbsize"); n != int64(40) {
+			if n := replica.Do("dbsize"); n != int64(40) {
 				return fmt.Errorf("one has %d keys", n)
 			}
 			return nil
@@ -117,7 +62,7 @@ func (w *watched) begin(t *testing.T, s *Store) {
 }
 
 // finish waits until the store serves again, and checks that it remembers.
-func (w *watched) finish(t *testing.T, s *Store) {
+func (w watched) finish(t *testing.T, s *Store) {
 	t.Helper()
 	lost := time.Now()
 	errs := 0
@@ -152,7 +97,7 @@ func TestSentinelFailoverKeepsDoneEventsAndClaims(t *testing.T) {
 	s := w.open(t)
 	w.begin(t, s)
 	check(t, s)
-	w.primary.kill()
+	w.Primary.Kill()
 	w.finish(t, s)
 }
 
@@ -163,8 +108,8 @@ func TestFailoverWhenThePrimarysMachineIsLostWithTheSentinelInUse(t *testing.T) 
 	s := w.open(t)
 	w.begin(t, s)
 	check(t, s)
-	w.asked(t).signal(syscall.SIGSTOP)
-	w.primary.signal(syscall.SIGSTOP)
+	w.asked(t).Freeze()
+	w.Primary.Freeze()
 	w.finish(t, s)
 }
 
@@ -175,16 +120,9 @@ func TestFormerPrimaryThatWakesUpIsLeft(t *testing.T) {
 	s := w.open(t)
 	w.begin(t, s)
 	check(t, s)
-	w.primary.signal(syscall.SIGSTOP)
-	for _, sentinel := range w.sentinels {
-		eventually(t, "another is promoted", func() error {
-			if info := sentinel.do("info", "sentinel").(string); strings.Contains(info, "address="+w.primary.addr()) {
-				return errors.New(info)
-			}
-			return nil
-		})
-	}
-	w.primary.signal(syscall.SIGCONT)
+	w.Primary.Freeze()
+	w.AwaitPromotion(t)
+	w.Primary.Thaw()
 	eventually(t, "the store has heard of it", func() error {
 		if got := reasons(check(t, s)); !strings.Contains(got, "restarted") {
 			return errors.New(got)

@@ -2,112 +2,19 @@ package redisstore
 
 import (
 	"context"
-	"math/rand/v2"
-	"net"
-	"os/exec"
-	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
-
-// server is a real redis-server of the test's own.
-type server struct {
-	t    testing.TB
-	port string
-	dir  string
-	args []string
-	cmd  *exec.Cmd
-	// admin talks to it past the store under test.
-	admin *redis.Client
-}
 
 // patience is how long a test waits for what must come. It measures nothing.
 const patience = 20 * time.Second
 
-// freePort returns a port that nobody listens on, below those that systems give
-// to connections: one of them might take it before the server does.
-func freePort(t testing.TB) string {
-	t.Helper()
-	for range 1000 {
-		port := strconv.Itoa(10000 + rand.IntN(22000))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
-
-// startServer starts a redis-server that keeps nothing on disk. args are added
-// to its command line.
-func startServer(t testing.TB, args ...string) *server {
-	t.Helper()
-	s := &server{t: t, port: freePort(t), dir: t.TempDir(), args: args}
-	s.admin = redis.NewClient(&redis.Options{Addr: s.addr()})
-	t.Cleanup(func() { s.admin.Close(); s.kill() })
-	s.start()
-	return s
-}
-
-func (s *server) addr() string { return "127.0.0.1:" + s.port }
-
-// start runs the server, again after kill, and waits until it answers.
-func (s *server) start() {
-	s.t.Helper()
-	args := append([]string{"--save", "", "--appendonly", "no", "--dir", s.dir, "--bind", "127.0.0.1", "--port", s.port}, s.args...)
-	s.cmd = exec.Command("redis-server", args...)
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatalf("these tests need redis-server: %v", err)
-	}
-	eventually(s.t, "the server answers", func() error { return answers(s.admin) })
-}
-
-// answers is nil if the server says anything, be it that it wants a password.
-func answers(c *redis.Client) error {
-	err := c.Ping(context.Background()).Err()
-	if redis.IsAuthError(err) {
-		return nil
-	}
-	return err
-}
-
-// kill ends the server as kill -9 does.
-func (s *server) kill() {
-	if s.cmd == nil {
-		return
-	}
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-	s.cmd = nil
-}
-
-func (s *server) signal(sig syscall.Signal) {
-	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// do runs a command past the store.
-func (s *server) do(args ...any) any {
-	s.t.Helper()
-	v, err := s.admin.Do(context.Background(), args...).Result()
-	if err != nil {
-		s.t.Fatalf("%v: %v", args, err)
-	}
-	return v
-}
-
-// advance lets d pass for every key.
-func (s *server) advance(d time.Duration) {
-	s.t.Helper()
-	s.do("eval", `
+// advance lets d pass for every key of a server.
+func advance(server *harness.Redis, d time.Duration) {
+	server.Do("eval", `
 		for _, k in ipairs(redis.call('KEYS', '*')) do
 			local left = redis.call('PTTL', k) - ARGV[1]
 			if left <= 0 then redis.call('DEL', k) else redis.call('PEXPIRE', k, left) end

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 // checkLife runs events through their life: enough of them to meet every node.
@@ -66,8 +67,8 @@ func live(ctx context.Context, s *Store, key string) error {
 
 func TestClusterSpreadsEventsOverItsNodes(t *testing.T) {
 	t.Parallel()
-	nodes := startCluster(t, 0)
-	seeds := []string{nodes[0].addr(), nodes[1].addr()}
+	nodes := harness.StartCluster(t, 0)
+	seeds := []string{nodes[0].Addr, nodes[1].Addr}
 	for name, o := range map[string]Options{
 		"addresses": {Addresses: seeds, Cluster: true},
 		"one seed":  {Addresses: seeds[:1], Cluster: true, KeyPrefix: "one"},
@@ -76,7 +77,7 @@ func TestClusterSpreadsEventsOverItsNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) { checkLife(t, open(t, o)) })
 	}
 	for i, node := range nodes {
-		if node.do("dbsize") == int64(0) {
+		if node.Do("dbsize") == int64(0) {
 			t.Errorf("node %d holds no event", i)
 		}
 	}
@@ -87,10 +88,10 @@ func TestClusterSpreadsEventsOverItsNodes(t *testing.T) {
 }
 
 func TestSentinelLeadsToTheMaster(t *testing.T) {
-	primary := startServer(t)
-	addr := startSentinel(t, primary, 1).addr()
-	checkLife(t, open(t, Options{Addresses: []string{addr}, SentinelMaster: master}))
-	if primary.do("dbsize") == int64(0) {
+	primary := harness.StartRedis(t)
+	addr := harness.StartSentinel(t, primary, 1).Addr
+	checkLife(t, open(t, Options{Addresses: []string{addr}, SentinelMaster: harness.Master}))
+	if primary.Do("dbsize") == int64(0) {
 		t.Error("the master holds no event")
 	}
 	wrong := open(t, Options{Addresses: []string{addr}, SentinelMaster: "nobody"})
@@ -101,8 +102,8 @@ func TestSentinelLeadsToTheMaster(t *testing.T) {
 
 func TestTLSIsSpokenAndTheServerIsChecked(t *testing.T) {
 	roots, certFile, keyFile := makeCertificate(t)
-	tlsPort := freePort(t)
-	server := startServer(t, "--tls-port", tlsPort, "--tls-cert-file", certFile, "--tls-key-file", keyFile,
+	tlsPort := harness.FreePort(t)
+	server := harness.StartRedis(t, "--tls-port", tlsPort, "--tls-cert-file", certFile, "--tls-key-file", keyFile,
 		"--tls-ca-cert-file", certFile, "--tls-auth-clients", "no")
 	addr := "127.0.0.1:" + tlsPort
 	checkLife(t, open(t, Options{Addresses: []string{addr}, TLS: &tls.Config{RootCAs: roots}}))
@@ -112,7 +113,7 @@ func TestTLSIsSpokenAndTheServerIsChecked(t *testing.T) {
 		"unknown authority": {URL: "rediss://" + addr},
 		"another name":      {Addresses: []string{addr}, TLS: &tls.Config{RootCAs: roots, ServerName: "other"}},
 		"no TLS":            {Addresses: []string{addr}},
-		"no TLS there":      {Addresses: []string{server.addr()}, TLS: &tls.Config{RootCAs: roots}},
+		"no TLS there":      {Addresses: []string{server.Addr}, TLS: &tls.Config{RootCAs: roots}},
 	} {
 		o.Timeout = time.Second // a server that waits for a handshake says nothing
 		if err := open(t, o).Ping(context.Background()); err == nil {
@@ -124,8 +125,8 @@ func TestTLSIsSpokenAndTheServerIsChecked(t *testing.T) {
 // Sentinel's client gets a dialer of the store's own.
 func TestDialerOfSentinelsChecksTheServer(t *testing.T) {
 	roots, certFile, keyFile := makeCertificate(t)
-	tlsPort := freePort(t)
-	startServer(t, "--tls-port", tlsPort, "--tls-cert-file", certFile, "--tls-key-file", keyFile,
+	tlsPort := harness.FreePort(t)
+	harness.StartRedis(t, "--tls-port", tlsPort, "--tls-cert-file", certFile, "--tls-key-file", keyFile,
 		"--tls-ca-cert-file", certFile, "--tls-auth-clients", "no")
 	dial := func(config *tls.Config) error {
 		c, err := dialer(patience, config)(context.Background(), "tcp", "127.0.0.1:"+tlsPort)

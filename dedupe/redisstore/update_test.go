@@ -11,16 +11,18 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
 )
 
 func TestUpdateChangesThePasswordWithoutANewStore(t *testing.T) {
-	server := startServer(t)
-	server.do("config", "set", "requirepass", "old-pw")
-	s := open(t, Options{Addresses: []string{server.addr()}, Password: "old-pw"})
+	server := harness.StartRedis(t)
+	server.Do("config", "set", "requirepass", "old-pw")
+	s := open(t, Options{Addresses: []string{server.Addr}, Password: "old-pw"})
 	claim(t, s, "a:1", "own")
 
-	server.admin.Options().Password = "old-pw"
-	admin := redis.NewClient(&redis.Options{Addr: server.addr(), Password: "old-pw"})
+	server.Client.Options().Password = "old-pw"
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr, Password: "old-pw"})
 	defer admin.Close()
 	ctx := context.Background()
 	if err := admin.ConfigSet(ctx, "requirepass", "new-pw").Err(); err != nil {
@@ -32,7 +34,7 @@ func TestUpdateChangesThePasswordWithoutANewStore(t *testing.T) {
 	if _, err := s.Lookup(ctx, "a:1"); !redis.IsAuthError(err) {
 		t.Fatalf("with the old password: %v, want it refused", err)
 	}
-	if err := s.Update(Options{Addresses: []string{server.addr()}, Password: "new-pw"}); err != nil {
+	if err := s.Update(Options{Addresses: []string{server.Addr}, Password: "new-pw"}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := s.Lookup(ctx, "a:1"); err != nil || !r.OwnedBy("own") {
@@ -41,14 +43,14 @@ func TestUpdateChangesThePasswordWithoutANewStore(t *testing.T) {
 }
 
 func TestUpdateToAnotherStoreIsRefused(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	before := s.current.Load()
 	for name, o := range map[string]Options{
 		"another address": {Addresses: []string{"127.0.0.1:1"}},
-		"another user":    {Addresses: []string{server.addr()}, Username: "u"},
-		"another db":      {Addresses: []string{server.addr()}, DB: 1},
-		"another prefix":  {Addresses: []string{server.addr()}, KeyPrefix: "x"},
+		"another user":    {Addresses: []string{server.Addr}, Username: "u"},
+		"another db":      {Addresses: []string{server.Addr}, DB: 1},
+		"another prefix":  {Addresses: []string{server.Addr}, KeyPrefix: "x"},
 		"invalid":         {},
 	} {
 		if err := s.Update(o); err == nil {
@@ -73,14 +75,14 @@ func TestUpdateWithoutAChangeKeepsTheConnections(t *testing.T) {
 }
 
 func TestOldClientIsClosedAfterItsLastOperation(t *testing.T) {
-	server := startServer(t)
+	server := harness.StartRedis(t)
 	for name, leave := range map[string]func(*Store) error{
 		"update": func(s *Store) error {
-			return s.Update(Options{Addresses: []string{server.addr()}, Timeout: 2 * patience})
+			return s.Update(Options{Addresses: []string{server.Addr}, Timeout: 2 * patience})
 		},
 		"close": (*Store).Close,
 	} {
-		s := openAt(t, server.addr())
+		s := openAt(t, server.Addr)
 		old, err := s.acquire() // an operation under way
 		if err != nil {
 			t.Fatal(err)
@@ -102,8 +104,8 @@ func TestOldClientIsClosedAfterItsLastOperation(t *testing.T) {
 }
 
 func TestNewDialsNothing(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	if s.current.Load().client != nil {
 		t.Error("a client was made before the first operation")
 	}
@@ -113,8 +115,8 @@ func TestNewDialsNothing(t *testing.T) {
 }
 
 func TestUpdatesUnderLoadLoseNoOperationAndLeakNoConnection(t *testing.T) {
-	server := startServer(t)
-	s := openAt(t, server.addr())
+	server := harness.StartRedis(t)
+	s := openAt(t, server.Addr)
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range 20 {
@@ -133,7 +135,7 @@ func TestUpdatesUnderLoadLoseNoOperationAndLeakNoConnection(t *testing.T) {
 		})
 	}
 	for i := range 50 {
-		o := Options{Addresses: []string{server.addr()}, Timeout: patience + time.Duration(i+1)}
+		o := Options{Addresses: []string{server.Addr}, Timeout: patience + time.Duration(i+1)}
 		if err := s.Update(o); err != nil {
 			t.Error(err)
 		}
@@ -144,7 +146,7 @@ func TestUpdatesUnderLoadLoseNoOperationAndLeakNoConnection(t *testing.T) {
 		t.Error(err)
 	}
 	eventually(t, "all connections are closed", func() error {
-		list := server.do("client", "list").(string)
+		list := server.Do("client", "list").(string)
 		if n := strings.Count(list, "\n"); n > 2 { // the admin's own
 			return fmt.Errorf("%d are open", n)
 		}

@@ -29,7 +29,7 @@ func startProcess(t testing.TB, dir string, env []string, name string, args ...s
 	p := &process{t: t, name: name, cmd: exec.Command(name, args...), exited: make(chan struct{})}
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.SysProcAttr = attributes()
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

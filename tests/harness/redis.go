@@ -19,7 +19,7 @@ type Redis struct {
 
 	t       testing.TB
 	dir     string
-	args    []string
+	command []string // the arguments of redis-server
 	process *process
 }
 
@@ -35,8 +35,16 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 // NewRedis prepares a server that is not started yet.
 func NewRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
-	r := &Redis{Addr: "127.0.0.1:" + FreePort(t), t: t, dir: t.TempDir(), args: args}
-	r.Client = redis.NewClient(&redis.Options{Addr: r.Addr, MaxRetries: -1})
+	r := newRedis(t, &redis.Options{})
+	r.command = append([]string{"--bind", "127.0.0.1", "--port", r.Port(), "--dir", r.dir, "--save", "", "--appendonly", "no"}, args...)
+	return r
+}
+
+func newRedis(t testing.TB, o *redis.Options) *Redis {
+	t.Helper()
+	r := &Redis{Addr: "127.0.0.1:" + FreePort(t), t: t, dir: t.TempDir()}
+	o.Addr, o.MaxRetries = r.Addr, -1
+	r.Client = redis.NewClient(o)
 	t.Cleanup(func() {
 		r.Client.Close()
 		if r.process != nil {
@@ -49,13 +57,23 @@ func NewRedis(t testing.TB, args ...string) *Redis {
 // Start starts the server, again after [Redis.Kill], and waits until it answers.
 func (r *Redis) Start() {
 	r.t.Helper()
-	_, port, _ := strings.Cut(r.Addr, ":")
-	args := append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", r.dir, "--save", "", "--appendonly", "no"}, r.args...)
-	r.process = startProcess(r.t, r.dir, nil, "redis-server", args...)
+	r.Launch()
 	Eventually(r.t, "redis-server answers", func() bool {
 		err := r.Client.Ping(context.Background()).Err()
 		return err == nil || strings.Contains(err.Error(), "NOAUTH")
 	})
+}
+
+// Launch is Start without the wait: the server may have much to load.
+func (r *Redis) Launch() {
+	r.t.Helper()
+	r.process = startProcess(r.t, r.dir, nil, "redis-server", r.command...)
+}
+
+// Port is the port of Addr.
+func (r *Redis) Port() string {
+	_, port, _ := strings.Cut(r.Addr, ":")
+	return port
 }
 
 // Kill ends the server at once. What it had is lost, unless it keeps an
