@@ -50,8 +50,8 @@ type RedisProxy struct {
 	// Addr is host:port.
 	Addr string
 
-	target string
 	mu     sync.Mutex
+	target string
 	decide func(commands []string) Fate
 }
 
@@ -86,6 +86,13 @@ func (p *RedisProxy) Decide(decide func(commands []string) Fate) {
 	p.decide = decide
 }
 
+// Redirect sets the server of the connections to come.
+func (p *RedisProxy) Redirect(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
 // Once decides on the first commands in which one holds text, and lets all
 // others pass. The channel is closed when it has happened.
 func (p *RedisProxy) Once(text string, fate Fate) <-chan struct{} {
@@ -106,7 +113,10 @@ func (p *RedisProxy) Once(text string, fate Fate) <-chan struct{} {
 // serve handles one connection of a gateway.
 func (p *RedisProxy) serve(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}
