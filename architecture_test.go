@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -63,9 +64,34 @@ func TestStoresKnowNothingOfOursButTheContract(t *testing.T) {
 	}
 }
 
+func TestWhatIsBelowVerifyKnowsNothingElseOfOurs(t *testing.T) {
+	entries, err := os.ReadDir("verify")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, e := range entries {
+		if !e.IsDir() || e.Name() == "testdata" {
+			continue
+		}
+		seen++
+		ours, others := dependencies(t, "verify/"+e.Name())
+		if len(ours) > 1 || len(ours) == 1 && ours[0] != "verify" {
+			t.Errorf("verify/%s is built from %q", e.Name(), ours)
+		}
+		if i := slices.IndexFunc(others, isCaddy); i >= 0 {
+			t.Errorf("verify/%s is built from %s", e.Name(), others[i])
+		}
+	}
+	if seen == 0 {
+		t.Error("no package below verify was seen")
+	}
+}
+
 func TestCaddyModuleJoinsTheParts(t *testing.T) {
 	ours, others := dependencies(t, "caddymodule")
 	want := []string{"dedupe", "dedupe/filestore", "dedupe/memstore", "dedupe/redisstore", "verify"}
+	ours = slices.DeleteFunc(ours, func(pkg string) bool { return strings.HasPrefix(pkg, "verify/") })
 	slices.Sort(ours)
 	if !slices.Equal(ours, want) {
 		t.Errorf("caddymodule is built from %q", ours)
