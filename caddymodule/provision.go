@@ -104,8 +104,13 @@ func (h *Handler) setVerifier() (verify.Sender, error) {
 	if c.Secrets, err = h.secrets(); err != nil {
 		return sender, err
 	}
-	h.verifier, err = verify.New(c)
-	return sender, err
+	if h.verifier, err = verify.New(c); err != nil {
+		return sender, err
+	}
+	if h.verifier.Batch() || h.verifier.VerifyOnly() {
+		return sender, errors.New("event_id: bodies with several events, and `none`, are not supported yet")
+	}
+	return sender, nil
 }
 
 func parseTolerance(s string) (time.Duration, error) {

@@ -20,6 +20,8 @@ type compiled struct {
 	needsID    bool // the payload has {id}
 	needsURL   bool
 	idSigned   bool // the whole event id is covered by the signature
+	batch      bool // an event id is in every element of an array
+	array      []string
 }
 
 // compile checks a scheme, whose defaults are written out, and its id sources.
@@ -44,6 +46,9 @@ func compile(s Scheme, ids []IDSource, url publicURL) (*compiled, error) {
 			return nil, fmt.Errorf("event_id: %w", err)
 		}
 		c.eventID = append(c.eventID, compiled)
+	}
+	if err := c.setBatch(); err != nil {
+		return nil, err
 	}
 	c.needsURL = c.payload.has(partURL)
 	if c.needsURL && url.text == "" {
@@ -139,7 +144,7 @@ func (c *compiled) setPayloadID(s Scheme) (err error) {
 // signs reports whether the signature covers what a source reads.
 func (c *compiled) signs(s idSource) bool {
 	switch s.kind {
-	case FromJSON, FromBodySHA256:
+	case FromJSON, FromBodySHA256, NoID:
 		return true // every payload has the body
 	case FromQuery:
 		if c.needsURL && c.url.takesQuery {
@@ -167,8 +172,13 @@ func compileID(s IDSource) (idSource, error) {
 			return idSource{}, errors.New("body_sha256 takes no name")
 		}
 		return idSource{kind: s.Kind}, nil
+	case NoID:
+		if s.Name != "" {
+			return idSource{}, errors.New("none takes no name")
+		}
+		return idSource{kind: s.Kind}, nil
 	}
-	return idSource{}, fmt.Errorf("unknown source %q; there are header, json, query and body_sha256", s.Kind)
+	return idSource{}, fmt.Errorf("unknown source %q; there are header, json, query, body_sha256 and none", s.Kind)
 }
 
 // headerName checks and canonicalises a name. Caddy drops request headers with

@@ -54,6 +54,9 @@ func New(c Config) (*Verifier, error) {
 		return nil, err
 	}
 	same := newIdentity()
+	if err := sender.hasID(); err != nil {
+		return nil, err
+	}
 	for _, s := range sender.Schemes {
 		s = s.withDefaults()
 		ids := sender.EventID
@@ -102,6 +105,15 @@ func (c *Config) sender() (Sender, error) {
 		s.EventID = c.EventID
 	}
 	return s, nil
+}
+
+// hasID refuses a sender without an event id for which no choice was made.
+func (s Sender) hasID() error {
+	if s.NoEventID == "" || len(s.EventID) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%s sends no event id that could be taken as it is (%s): write `event_id` with a choice of your own, or `event_id none` to verify deliveries and nothing more",
+		or(s.Title, s.Name), strings.TrimSuffix(s.NoEventID, "."))
 }
 
 func (v *Verifier) setTolerance(c Config, sender Sender) error {

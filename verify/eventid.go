@@ -30,7 +30,7 @@ type ID struct {
 type idSource struct {
 	kind string
 	name string   // canonical for a header
-	path []string // of FromJSON
+	path jsonPath // of FromJSON
 }
 
 // find returns the text and the key of the id in a request.
@@ -46,30 +46,51 @@ func (s *idSource) find(r *Request) (text, key string, err error) {
 		sum := sha256.Sum256(r.Body)
 		text = hex.EncodeToString(sum[:])
 		return text, text, nil
+	case NoID:
+		return "", "", ErrMissingID.because("no event id is taken")
 	}
-	value, err := findJSON(r.Body, s.path)
+	if s.path.each {
+		return "", "", ErrAmbiguousID.because("the body is a batch of events")
+	}
+	value, err := findJSON(r.Body, s.path.names)
 	if err != nil {
 		return "", "", err
 	}
 	return jsonID(value)
 }
 
+// idPart is what one source of an id says.
+type idPart struct{ text, key string }
+
 // compose finds all sources and joins them.
 func compose(sources []idSource, r *Request) (text, key string, err error) {
 	if len(sources) == 1 {
 		return sources[0].find(r)
 	}
-	var texts []string
-	var keys strings.Builder
+	parts := make([]idPart, len(sources))
 	for i := range sources {
-		t, k, err := sources[i].find(r)
-		if err != nil {
+		if parts[i].text, parts[i].key, err = sources[i].find(r); err != nil {
 			return "", "", err
 		}
-		texts = append(texts, t)
-		keys.WriteString(strconv.Itoa(len(k)) + ":" + k)
 	}
-	return strings.Join(texts, " "), keys.String(), nil
+	text, key = joined(parts)
+	return text, key, nil
+}
+
+// joined is the text and the key of an id of these parts.
+func joined(parts []idPart) (text, key string) {
+	if len(parts) == 1 {
+		return parts[0].text, parts[0].key
+	}
+	var texts, keys strings.Builder
+	for i, p := range parts {
+		if i > 0 {
+			texts.WriteByte(' ')
+		}
+		texts.WriteString(p.text)
+		keys.WriteString(strconv.Itoa(len(p.key)) + ":" + p.key)
+	}
+	return texts.String(), keys.String()
 }
 
 // headerValue returns the one value of a header. Repeated lines must be equal,

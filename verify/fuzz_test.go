@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -99,7 +100,7 @@ func FuzzJSONID(f *testing.F) {
 		f.Add([]byte(doc), "data.id")
 	}
 	f.Fuzz(func(t *testing.T, doc []byte, path string) {
-		names, err := parsePath(path)
+		names, err := parseSinglePath(path)
 		if err != nil {
 			return
 		}
@@ -153,22 +154,95 @@ func checkID(t *testing.T, value []byte) {
 	}
 }
 
-func FuzzPath(f *testing.F) {
-	for _, s := range []string{"id", "a.b.c", `a\.b`, `\\`, ".", `\`, "", "a..b"} {
-		f.Add(s)
+// membersOfEach returns every value at the path in the only array there is at
+// names, by encoding/json, and whether there is such an array.
+func membersOfEach(t *testing.T, doc []byte, p jsonPath) (found [][]json.RawMessage, ok bool) {
+	arrays := membersAt(t, doc, p.names)
+	var elements []json.RawMessage
+	if len(arrays) != 1 || json.Unmarshal(arrays[0], &elements) != nil || elements == nil {
+		return nil, false
 	}
-	escape := strings.NewReplacer(`\`, `\\`, `.`, `\.`)
-	f.Fuzz(func(t *testing.T, path string) {
-		names, err := parsePath(path)
-		if err != nil {
+	for _, e := range elements {
+		found = append(found, membersAt(t, e, p.rest))
+	}
+	return found, true
+}
+
+func FuzzBatch(f *testing.F) {
+	for _, doc := range []string{
+		`[{"id":"a"},{"id":1}]`, `{"id":[ {"id":"a"} , {"id":"a"} ]}`, `["a",2]`, `[]`, `{"id":null}`, `[{"id":"a","id":"b"}]`, `[{"id":{"id":7}},[]]`,
+		`[{"x":1}]`, `[[[{"id":1}]]]`, `{"id":[{"id":"\ud83e"}],"\u0069d":[]}`, `[{"id":1e3}]`, `[1,2,]`, "",
+	} {
+		for _, path := range []string{"$[*].id", "id[*].id", "[*]", "id[*]", "$[*].id.id"} {
+			f.Add([]byte(doc), path)
+		}
+	}
+	f.Fuzz(func(t *testing.T, doc []byte, path string) {
+		p, err := parsePath(path)
+		if err != nil || !p.each {
 			return
 		}
+		v := mustNew(t, customConfig(Scheme{}, eventID(IDSource{FromJSON, path})))
+		ids, err := v.EventIDs(&Request{Body: doc}, Result{})
+		if err != nil && Reason(err) == "" {
+			t.Fatalf("no reason: %v", err)
+		}
+		if !json.Valid(doc) || !utf8.Valid(doc) || !utf8.ValidString(path) || strings.Contains(path, "\uFFFD") {
+			if err == nil && !json.Valid(doc) {
+				t.Fatalf("ids in what is no JSON: %q", doc)
+			}
+			return // encoding/json replaces what is no UTF-8
+		}
+		all, ok := membersOfEach(t, doc, p)
+		want, bad := map[string]bool{}, !ok || len(all) == 0
+		for _, values := range all {
+			if len(values) != 1 {
+				bad = true
+				continue
+			}
+			_, key, err := jsonID(bytes.TrimSpace(values[0]))
+			bad = bad || err != nil
+			want[key] = true
+		}
+		if bad != (err != nil) {
+			t.Fatalf("%s in %q: %v", path, doc, err)
+		}
+		if err == nil && len(ids) != len(want) || slices.ContainsFunc(ids, func(id ID) bool { return !want[id.Key] }) {
+			t.Fatalf("%s in %q: got %v, want %v", path, doc, ids, want)
+		}
+	})
+}
+
+func FuzzPath(f *testing.F) {
+	for _, s := range []string{"id", "a.b.c", `a\.b`, `\\`, ".", `\`, "", "a..b", "$.a", "$", "$[*]", "$.a[*].b", "[*].id", "a[*][*]", `\$.a\[*]`, `\\[*]`, "a[0]"} {
+		f.Add(s)
+	}
+	escape := strings.NewReplacer(`\`, `\\`, `.`, `\.`, `[`, `\[`, `$`, `\$`)
+	join := func(names []string) string {
 		var parts []string
 		for _, n := range names {
 			parts = append(parts, escape.Replace(n))
 		}
-		if again := strings.Join(parts, "."); again != path {
-			t.Errorf("%q has the second spelling %q", path, again)
+		return strings.Join(parts, ".")
+	}
+	bare := func(path string) string { return strings.ReplaceAll(path, `\`, "") }
+	f.Fuzz(func(t *testing.T, path string) {
+		p, err := parsePath(path)
+		if err != nil {
+			return
+		}
+		again := join(p.names)
+		if p.each {
+			again += eachElement
+		}
+		if len(p.rest) > 0 {
+			again += "." + join(p.rest)
+		}
+		if q, err := parsePath(again); err != nil || !reflect.DeepEqual(p, q) {
+			t.Errorf("%q is %q, which is %v", path, again, q)
+		}
+		if b := bare(path); b != bare(again) && b != "$."+bare(again) && b != "$"+bare(again) {
+			t.Errorf("%q became %q", path, again)
 		}
 	})
 }

@@ -19,14 +19,19 @@ func findJSON(doc []byte, path []string) ([]byte, error) {
 		}
 		return nil, ErrBadID.because("the body is not valid JSON")
 	}
-	value := doc[skipSpace(doc, 0):]
+	return descend(doc[skipSpace(doc, 0):], path)
+}
+
+// descend returns the text of the value at path. value is valid and begins with
+// its first byte.
+func descend(value []byte, path []string) ([]byte, error) {
 	for _, name := range path {
 		switch value[0] {
 		case '{':
 		case 'n':
 			return nil, ErrMissingID.because("the path ends at a null")
 		case '[':
-			return nil, ErrBadID.because("the path leads through an array; it can only name members of objects")
+			return nil, ErrBadID.because("the path leads through an array; [*] would take every element")
 		default:
 			return nil, ErrBadID.because("the path leads through a value that is no object")
 		}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func TestPathFindsTheMemberWhereverItStands(t *testing.T) {
 		{`{"idx":1,"i":2,"id":3}`, "id", `3`},
 		{`{"data":{"id":1,"id":2},"id":3}`, "id", `3`},
 	} {
-		path, err := parsePath(c.path)
+		path, err := parseSinglePath(c.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,16 +121,40 @@ func TestJSONIDAllocatesOnce(t *testing.T) {
 }
 
 func TestPathsAreParsedStrictly(t *testing.T) {
-	for path, want := range map[string][]string{
-		"id": {"id"}, "a.b": {"a", "b"}, `a\.b.c`: {"a.b", "c"}, `\\`: {`\`}, `a\\.b`: {`a\`, "b"}, "a b": {"a b"}, "$[*]": {"$[*]"},
+	for path, want := range map[string]jsonPath{
+		"id":              {names: []string{"id"}},
+		"a.b":             {names: []string{"a", "b"}},
+		`a\.b.c`:          {names: []string{"a.b", "c"}},
+		`\\`:              {names: []string{`\`}},
+		`a\\.b`:           {names: []string{`a\`, "b"}},
+		"a b":             {names: []string{"a b"}},
+		"$.id":            {names: []string{"id"}},
+		"$.$.id":          {names: []string{"$", "id"}},
+		`\$`:              {names: []string{"$"}},
+		"$id":             {names: []string{"$id"}},
+		`\$.id`:           {names: []string{"$", "id"}},
+		"a.$ref":          {names: []string{"a", "$ref"}},
+		"$[*]":            {each: true},
+		"[*]":             {each: true},
+		"$[*].id":         {each: true, rest: []string{"id"}},
+		"events[*].a.b":   {names: []string{"events"}, each: true, rest: []string{"a", "b"}},
+		"$.a.b[*].id":     {names: []string{"a", "b"}, each: true, rest: []string{"id"}},
+		`a\[*].id`:        {names: []string{"a[*]", "id"}},
+		`a\\[*].id`:       {names: []string{`a\`}, each: true, rest: []string{"id"}},
+		`$\[*].id`:        {names: []string{"$[*]", "id"}},
+		`\$[*].id`:        {names: []string{"$"}, each: true, rest: []string{"id"}},
+		`a[*].\[0].$.id]`: {names: []string{"a"}, each: true, rest: []string{"[0]", "$", "id]"}},
 	} {
-		if got, err := parsePath(path); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, %v", path, got, err)
+		if got, err := parsePath(path); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v", path, got, err)
 		}
 	}
-	for _, path := range []string{"", ".", "a.", ".a", "a..b", `\`, `a\`, `\a`, `a\ b`} {
+	for _, path := range []string{
+		"", "$", ".", "a.", ".a", "a..b", `\`, `a\`, `\a`, `a\ b`, "$.", "$..a", "a[0]", "a[0].id", "a[", "a.[*]", "[*]id", "a[*]id", "a[*].",
+		"a[*][*]", "a[*].b[*]", "$[*]..id", ".[*]", `a\]`, "a[*", "$[0]",
+	} {
 		if got, err := parsePath(path); err == nil {
-			t.Errorf("%s: got %q", path, got)
+			t.Errorf("%s: got %+v", path, got)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package verify
 
 // JSONValue returns the value at a path of a JSON document, for logs: the text
 // of a string, or any other value as it is written. Paths are those of
-// [IDSource]; the errors are the same too.
+// [IDSource], without `[*]`; the errors are the same too.
 func JSONValue(doc []byte, path string) (string, error) {
-	names, err := parsePath(path)
+	names, err := parseSinglePath(path)
 	if err != nil {
 		return "", err
 	}

@@ -30,4 +30,7 @@ func TestJSONValueThatIsNotThereIsAnError(t *testing.T) {
 	if got, err := JSONValue([]byte(`{"":1}`), ""); err == nil {
 		t.Errorf("an empty path found %q", got)
 	}
+	if got, err := JSONValue([]byte(`[{"a":1}]`), "$[*].a"); err == nil || Reason(err) != "" {
+		t.Errorf("a path to several values found %q, %v", got, err)
+	}
 }

@@ -20,6 +20,7 @@ const (
 	FromJSON       = "json"
 	FromQuery      = "query"
 	FromBodySHA256 = "body_sha256"
+	NoID           = "none" // no id is taken: deliveries are verified and nothing more
 )
 
 // Scheme says how a sender signs.
@@ -80,12 +81,15 @@ func (t Timestamp) set() bool { return t.Field != "" || t.Header != "" }
 
 // IDSource says where the id of the event, or one part of it, is found.
 type IDSource struct {
-	// `header`, `json`, `query` or `body_sha256`. Required.
+	// `header`, `json`, `query`, `body_sha256`, or, for no id at all, `none`.
+	// Required.
 	Kind string `json:"kind"`
 
 	// The name of the header or the query parameter, or the path to the member
 	// of the JSON body: member names with dots between them, where `\.` is a dot
-	// inside a name. Empty for `body_sha256`.
+	// inside a name; `$.` may stand in front. `[*]` after a name, or `$[*]`, is
+	// every element of an array, for bodies that carry several events. Empty for
+	// `body_sha256` and `none`.
 	Name string `json:"name,omitempty"`
 }
 
