@@ -37,17 +37,7 @@ func compile(s Scheme, ids []IDSource, url publicURL) (*compiled, error) {
 	if err := c.setTimestamp(s); err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 {
-		return nil, errors.New("no event_id is given")
-	}
-	for _, source := range ids {
-		compiled, err := compileID(source)
-		if err != nil {
-			return nil, fmt.Errorf("event_id: %w", err)
-		}
-		c.eventID = append(c.eventID, compiled)
-	}
-	if err := c.setBatch(); err != nil {
+	if err := c.setEventID(ids); err != nil {
 		return nil, err
 	}
 	c.needsURL = c.payload.has(partURL)
@@ -152,6 +142,20 @@ func (c *compiled) signs(s idSource) bool {
 		}
 	}
 	return s.kind == c.id.kind && s.name == c.id.name // of {id}, if the payload has it
+}
+
+func (c *compiled) setEventID(sources []IDSource) error {
+	if len(sources) == 0 {
+		return errors.New("no event_id is given")
+	}
+	for _, source := range sources {
+		id, err := compileID(source)
+		if err != nil {
+			return fmt.Errorf("event_id: %w", err)
+		}
+		c.eventID = append(c.eventID, id)
+	}
+	return c.setBatch()
 }
 
 func compileID(s IDSource) (idSource, error) {

@@ -21,12 +21,17 @@ const DefaultTolerance = 5 * time.Minute
 
 // Config is how one route verifies its deliveries.
 type Config struct {
-	// Sender names a preset. Exactly one of Sender and Scheme is set.
+	// Sender names a preset. Exactly one of Sender and Scheme is set, unless there
+	// is an Authenticator.
 	Sender string
 	// Scheme is a scheme of one's own.
 	Scheme *Scheme
-	// Secrets are the keys, any of which may match. At least one.
+	// Secrets are the keys, any of which may match. At least one, unless there is
+	// an Authenticator.
 	Secrets []Secret
+	// Authenticator proves deliveries in the place of a signature and of secrets.
+	// It goes with a sender that is known to need it, or with an EventID alone.
+	Authenticator Authenticator
 	// SecretFormat is Text, Base64 or Hex. Default: the sender's; else Text.
 	SecretFormat string
 	// EventID is where the event id is; several sources form a composite id.
@@ -53,9 +58,15 @@ func New(c Config) (*Verifier, error) {
 	if v.url, err = parsePublicURL(c.PublicURL); err != nil {
 		return nil, err
 	}
-	same := newIdentity()
 	if err := sender.hasID(); err != nil {
 		return nil, err
+	}
+	same := newIdentity()
+	if c.Authenticator != nil {
+		if err := v.setAuthenticator(c, sender, same); err != nil {
+			return nil, err
+		}
+		return v, nil
 	}
 	for _, s := range sender.Schemes {
 		s = s.withDefaults()
@@ -90,6 +101,10 @@ func (c *Config) sender() (Sender, error) {
 	switch {
 	case c.Sender != "" && c.Scheme != nil:
 		return s, errors.New("a sender and a signature scheme of one's own exclude each other")
+	case c.Authenticator != nil && c.Scheme != nil:
+		return s, errors.New("a token and a signature scheme of one's own exclude each other")
+	case c.Authenticator != nil && c.Sender == "":
+		s = Sender{}
 	case c.Scheme != nil:
 		s = Sender{Schemes: []Scheme{*c.Scheme}, SecretFormat: Text, Tolerance: DefaultTolerance}
 	case c.Sender != "":
@@ -99,6 +114,12 @@ func (c *Config) sender() (Sender, error) {
 		}
 	default:
 		return s, errors.New("neither a sender nor a signature scheme is given")
+	}
+	switch {
+	case c.Authenticator == nil && s.Authenticator != "":
+		return s, fmt.Errorf("sender %s signs nothing that a secret could check; its deliveries carry a token: give an `%s` block", s.Name, s.Authenticator)
+	case c.Authenticator != nil && len(s.Schemes) > 0:
+		return s, fmt.Errorf("sender %s signs its deliveries; they carry no token", s.Name)
 	}
 	s.SecretFormat = or(c.SecretFormat, s.SecretFormat)
 	if len(c.EventID) > 0 {

@@ -15,6 +15,9 @@ var (
 	// ErrStale: the signature is right, its time is outside the tolerance or
 	// cannot be read.
 	ErrStale = &Error{Reason: "stale"}
+	// ErrNoKeys: the keys to check the delivery with are not at hand for the
+	// moment. It may be genuine: it must neither pass nor be taken for forged.
+	ErrNoKeys = &Error{Reason: "keys"}
 	// ErrMissingID: there is no event id, or a blank one.
 	ErrMissingID = &Error{Reason: "missing_id"}
 	// ErrAmbiguousID: the place of the event id holds different values.
@@ -26,8 +29,8 @@ var (
 // Error is why a delivery was refused. Its text holds no secret, no signature
 // and nothing of the body.
 type Error struct {
-	// Reason is a stable word: unsigned, forged, stale, missing_id, ambiguous_id
-	// or bad_id.
+	// Reason is a stable word: unsigned, forged, stale, keys, missing_id,
+	// ambiguous_id or bad_id.
 	Reason string
 	// Detail says more, for people.
 	Detail string

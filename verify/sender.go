@@ -14,6 +14,10 @@ type Sender struct {
 	// id of its own. Those whose signature header is present in a request are
 	// tried, in their order.
 	Schemes []Scheme
+	// Authenticator names what proves the sender's deliveries in the place of
+	// signatures and secrets, as a configuration calls it: "oidc". There are no
+	// Schemes then.
+	Authenticator string
 	// SecretFormat is how the sender's secrets become keys: Text, Base64 or Hex.
 	SecretFormat string
 	// EventID is where the event id is. Empty: the IDHeader of the scheme, or,

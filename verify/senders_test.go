@@ -68,7 +68,7 @@ func TestSchemesSurviveJSON(t *testing.T) {
 
 func TestEveryReasonIsAStableWord(t *testing.T) {
 	for word, kind := range map[string]*Error{
-		"unsigned": ErrUnsigned, "forged": ErrForged, "stale": ErrStale,
+		"unsigned": ErrUnsigned, "forged": ErrForged, "stale": ErrStale, "keys": ErrNoKeys,
 		"missing_id": ErrMissingID, "ambiguous_id": ErrAmbiguousID, "bad_id": ErrBadID,
 	} {
 		err := errors.Join(errors.New("context"), kind.because("detail"))

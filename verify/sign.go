@@ -30,6 +30,9 @@ func (v *Verifier) Sign(in SignInput) (http.Header, error) {
 	if in.Now.IsZero() {
 		in.Now = time.Now()
 	}
+	if v.token != nil {
+		return nil, errors.New("this sender's deliveries carry a token, which only its issuer can make")
+	}
 	c := v.schemes[0]
 	h := make(http.Header)
 	if err := c.setID(h, in.ID); err != nil {

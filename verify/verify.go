@@ -12,7 +12,8 @@ import (
 // Verifier checks deliveries against one configuration. It is safe for
 // concurrent use.
 type Verifier struct {
-	schemes     []*compiled // at least one
+	schemes     []*compiled   // at least one
+	token       Authenticator // in the place of signatures; nil: there is none
 	keys        []*key
 	tolerance   time.Duration // negative: off
 	unsignedID  string        // canonical
@@ -34,7 +35,8 @@ type Request struct {
 
 // Result is what Verify found out about a genuine delivery.
 type Result struct {
-	// Secret is the index, in the configuration, of the secret that matched.
+	// Secret is the index, in the configuration, of the secret that matched; -1
+	// where an Authenticator did the work.
 	Secret int
 	// Timestamp is the signed time. Zero: the scheme signs none, or it could not
 	// be read and the tolerance is off.
@@ -48,10 +50,13 @@ type Result struct {
 // that, that its signed time is within the tolerance of now. The error is an
 // *Error of kind ErrUnsigned, ErrForged or ErrStale, or of kind ErrMissingID or
 // ErrAmbiguousID where the signature covers an id of which there is not exactly
-// one.
+// one, or of kind ErrNoKeys where an Authenticator could not do its work.
 //
 // All secrets are always tried, and at most 16 signatures of a request.
 func (v *Verifier) Verify(r *Request, now time.Time) (Result, error) {
+	if v.token != nil {
+		return Result{Secret: -1}, v.token.Authenticate(r, now)
+	}
 	i := max(0, slices.IndexFunc(v.schemes, func(c *compiled) bool { return c.present(r.Header) }))
 	c := v.schemes[i]
 	var found signatures
