@@ -39,7 +39,7 @@ func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			timestamp     field <label> [<unit>] | header <name> [<unit>]
 //		}
 //		secret_format     text|base64|hex
-//		event_id          header <name> | json <path> | query <name> | body_sha256
+//		event_id          header <name> | json <path> | query <name> | body_sha256 | none
 //		tolerance         <duration>|off
 //		retry_window      <duration>
 //		on_reused_id      forward|duplicate
@@ -150,12 +150,12 @@ func (h *Handler) parsePreviousSecret(d *caddyfile.Dispenser) error {
 func (h *Handler) parseEventID(d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
 	switch {
-	case len(args) == 1 && args[0] == verify.FromBodySHA256:
+	case len(args) == 1 && (args[0] == verify.FromBodySHA256 || args[0] == verify.NoID):
 		h.EventID = append(h.EventID, verify.IDSource{Kind: args[0]})
 	case len(args) == 2 && slices.Contains([]string{verify.FromHeader, verify.FromJSON, verify.FromQuery}, args[0]):
 		h.EventID = append(h.EventID, verify.IDSource{Kind: args[0], Name: args[1]})
 	default:
-		return d.Err("event_id wants `header <name>`, `json <path>`, `query <name>` or `body_sha256`")
+		return d.Err("event_id wants `header <name>`, `json <path>`, `query <name>`, `body_sha256` or `none`")
 	}
 	return nil
 }

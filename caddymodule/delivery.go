@@ -57,6 +57,9 @@ func (d *delivery) serve() error {
 	if ref := d.authenticate(); ref != nil {
 		return d.refuse(ref)
 	}
+	if d.verifier.VerifyOnly() {
+		return d.forward()
+	}
 	lent, err := d.app.borrow()
 	if err != nil {
 		return d.refuse(unavailable(reasonStore, storeRetry, err))
@@ -67,7 +70,7 @@ func (d *delivery) serve() error {
 	if ref := d.guard(lent.gate); ref != nil {
 		return d.refuse(ref)
 	}
-	leave, ref := d.enter(lent)
+	leave, ref := d.enter()
 	if ref != nil {
 		return d.refuse(ref)
 	}
@@ -83,7 +86,8 @@ func (d *delivery) serve() error {
 		leave()
 		return d.answerCopy(v)
 	}
-	return d.deliver(v, lent, leave)
+	lent.keep()
+	return d.deliver(v.Result, func(o dedupe.Outcome) { d.settle(v.Claim, o) }, func() { leave(); lent.giveBack() })
 }
 
 // authenticate reads, verifies and identifies the delivery. Nothing before its
@@ -103,8 +107,10 @@ func (d *delivery) authenticate() *refusal {
 	if d.check, err = d.verifier.Verify(req, d.start); err != nil {
 		return d.unverified(err)
 	}
-	if d.id, err = d.verifier.EventID(req, d.check); err != nil {
-		return d.unverified(err)
+	if !d.verifier.VerifyOnly() {
+		if d.id, err = d.verifier.EventID(req, d.check); err != nil {
+			return d.unverified(err)
+		}
 	}
 	d.sum = sha256.Sum256(d.body)
 	d.report.verified(d)
@@ -153,13 +159,12 @@ var errReplayed = errors.New("the same signed bytes came before under another ev
 
 // enter takes one of the places of max_in_flight. leave gives it back; further
 // calls do nothing.
-func (d *delivery) enter(lent *loan) (leave func(), ref *refusal) {
+func (d *delivery) enter() (leave func(), ref *refusal) {
 	if d.MaxInFlight <= 0 {
 		return func() {}, nil
 	}
-	taken := lent.placesOf(d.Source)
-	leave = sync.OnceFunc(func() { taken.Add(-1) })
-	if taken.Add(1) <= int64(d.MaxInFlight) {
+	leave = sync.OnceFunc(func() { d.places.Add(-1) })
+	if d.places.Add(1) <= int64(d.MaxInFlight) {
 		return leave, nil
 	}
 	leave()
@@ -202,44 +207,47 @@ func (d *delivery) answerCopy(v dedupe.Verdict) error {
 }
 
 // deliver sends the delivery to the upstream and answers with what came back.
-func (d *delivery) deliver(v dedupe.Verdict, lent *loan, leave func()) error {
+// settle is told how it ended; finally is called when the upstream call is over.
+func (d *delivery) deliver(result dedupe.Result, settle func(dedupe.Outcome), finally func()) error {
 	underWay.add()
-	lent.keep()
 	d.upstream = true
-	finally := func() {
+	end := func() {
 		d.room.giveBack()
-		leave()
-		lent.giveBack()
+		finally()
 	}
-	d.r.Header.Set(resultHeader, string(v.Result))
+	d.r.Header.Set(resultHeader, string(result))
 	sendOnce(d.r)
 	arrived := sync.OnceFunc(underWay.done)
-	settle := func(o dedupe.Outcome) {
+	settleAndArrive := func(o dedupe.Outcome) {
 		defer arrived()
-		d.settle(v.Claim, o)
+		settle(o)
 	}
 	if d.DryRun {
-		defer finally()
-		return d.observe(settle)
+		defer end()
+		return d.observe(settleAndArrive)
 	}
 	x := &exchange{
 		next: d.next, request: d.r, timeout: time.Duration(d.UpstreamTimeout),
-		success: d.accepts, settle: settle,
+		success: d.accepts, settle: settleAndArrive,
 	}
-	d.w.Header().Set(resultHeader, string(v.Result))
-	x.rec = newRecorder(d.w, d.r.Method, d.MaxResponse, v.Result, x.overflowed)
+	d.w.Header().Set(resultHeader, string(result))
+	x.rec = newRecorder(d.w, d.r.Method, d.MaxResponse, result, x.overflowed)
 	x.rec.deadline, x.rec.limited = time.Now().Add(x.timeout), writeLimited(d.r)
-	d.answer(x, x.run(finally))
+	d.answer(x, x.run(end))
 	return nil
 }
 
 // settle writes the outcome. It may run after the delivery has been answered.
 func (d *delivery) settle(claim *dedupe.Claim, o dedupe.Outcome) {
-	metrics.outcomes.WithLabelValues(d.Source, string(o)).Inc()
+	d.countOutcome(o)
 	if err := claim.Settle(o); err != nil {
 		d.logger.Error("the outcome could not be written to the store and waits",
 			zap.String("source", d.Source), zap.String("event_id", shortened(d.id.Text)), zap.String("outcome", string(o)), zap.Error(err))
 	}
+}
+
+func (d *delivery) countOutcome(o dedupe.Outcome) {
+	metrics.outcomes.WithLabelValues(d.Source, string(o)).Inc()
 }
 
 // answer ends a delivery that was in the upstream.
@@ -264,7 +272,7 @@ func (d *delivery) answer(x *exchange, res result) {
 
 // retryAfter is when the event will be let through again.
 func (d *delivery) retryAfter(res result) time.Duration {
-	if res.outcome == dedupe.OutcomeUnanswered {
+	if res.outcome == dedupe.OutcomeUnanswered && !d.verifier.VerifyOnly() {
 		return d.policy.Lease
 	}
 	return time.Second

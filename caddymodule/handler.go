@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -74,8 +75,9 @@ type Handler struct {
 	// front is dropped) or `hex`. Default: the sender's; `text` with `signature`.
 	SecretFormat string `json:"secret_format,omitempty"`
 
-	// Where the id of the event is. Several sources form a composite id. Default:
-	// the sender's. Required with `signature`.
+	// Where the id of the event is. Several sources form a composite id. `none`
+	// verifies deliveries and nothing more: copies reach the upstream. Default:
+	// the sender's. Required with `signature`, and for senders that have no id.
 	EventID []verify.IDSource `json:"event_id,omitempty"`
 
 	// The greatest age of the signed timestamp, in both directions: a duration,
@@ -206,7 +208,8 @@ type settings struct {
 	replayGuard    bool
 	forwardReused  bool
 	currentSecrets int
-	allowed        string // the value of the Allow header
+	places         *atomic.Int64 // of max_in_flight that are taken
+	allowed        string        // the value of the Allow header
 	methods        map[string]bool
 	handshake      handshake
 }

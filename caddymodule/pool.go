@@ -26,13 +26,6 @@ type openStore struct {
 	// logger is that of the latest configuration: a reload closes the log files
 	// of the one before.
 	logger atomic.Pointer[zap.Logger]
-	places sync.Map // of max_in_flight that are taken, by source: *atomic.Int64
-}
-
-// placesOf counts the deliveries of a source that are in the upstream.
-func (s *openStore) placesOf(source string) *atomic.Int64 {
-	taken, _ := s.places.LoadOrStore(source, new(atomic.Int64))
-	return taken.(*atomic.Int64)
 }
 
 // Destruct implements [caddy.Destructor], when the last reference is gone.

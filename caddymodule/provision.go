@@ -66,6 +66,10 @@ func (h *Handler) provision(ctx caddy.Context) error {
 			return err
 		}
 	}
+	h.places = placesOf(h.app.identity, h.Source)
+	if h.verifyOnly() {
+		return metrics.register(ctx.GetMetricsRegistry())
+	}
 	claimed.same = fmt.Sprintf("%x %s", h.verifier.Fingerprint(), h.OnReusedID)
 	claimed.route = h.routeName()
 	if err := h.app.claimSource(h.Source, claimed); err != nil {
@@ -76,7 +80,7 @@ func (h *Handler) provision(ctx caddy.Context) error {
 
 func (h *Handler) setSource() error {
 	if h.Source == "" {
-		if h.app.store.Shared() {
+		if h.app.store.Shared() && !h.verifyOnly() {
 			return errors.New("the store is shared with other gateways: write out a `source`, and keep it over time")
 		}
 		h.Source = h.Sender
@@ -107,10 +111,10 @@ func (h *Handler) setVerifier() (verify.Sender, error) {
 	if h.verifier, err = verify.New(c); err != nil {
 		return sender, err
 	}
-	if h.verifier.Batch() || h.verifier.VerifyOnly() {
-		return sender, errors.New("event_id: bodies with several events, and `none`, are not supported yet")
+	if h.verifier.Batch() {
+		return sender, errors.New("event_id: bodies with several events are not supported yet")
 	}
-	return sender, nil
+	return sender, h.checkVerifyOnly()
 }
 
 func parseTolerance(s string) (time.Duration, error) {
@@ -147,7 +151,7 @@ func (h *Handler) setUpstream(sender verify.Sender) error {
 		return errors.New("durations, sizes and numbers must not be negative")
 	case h.MaxBody >= h.app.MaxBuffered:
 		return fmt.Errorf("max_body %d does not fit into max_buffered %d", h.MaxBody, h.app.MaxBuffered)
-	case h.UpstreamTimeout+h.Lease > h.RetryWindow:
+	case h.UpstreamTimeout+h.Lease > h.RetryWindow && !h.verifyOnly():
 		h.logger.Warn("upstream_timeout plus lease is longer than the sender's retry window: an event in doubt may never be tried again",
 			zap.String("source", h.Source))
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	resultRejected  dedupe.Result = "rejected"
 	resultHandshake dedupe.Result = "handshake"
+	resultVerified  dedupe.Result = "verified"
 )
 
 // report is what a delivery leaves behind: one log line, one count, and the
