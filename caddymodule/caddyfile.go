@@ -33,10 +33,10 @@ func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			separator     <text>
 //			label         <name...>
 //			prefix        <text>
-//			algorithm     sha1|sha256|sha512
+//			algorithm     sha1|sha256|sha512|ed25519|ecdsa_sha256|token
 //			encoding      hex|base64|base64url
 //			payload       <template>
-//			timestamp     field <label> [<unit>] | header <name> [<unit>]
+//			timestamp     field <label> [<unit>] | header <name> [<unit>] | json <path> [<unit>]
 //		}
 //		secret_format     text|base64|hex
 //		event_id          header <name> | json <path> | query <name> | body_sha256 | none

@@ -56,15 +56,17 @@ func parseSignatureLine(s *verify.Scheme, d *caddyfile.Dispenser) error {
 func parseTimestamp(t *verify.Timestamp, d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
 	if len(args) < 2 || len(args) > 3 {
-		return d.Err("timestamp wants `field <label> [<unit>]` or `header <name> [<unit>]`")
+		return d.Err("timestamp wants `field <label> [<unit>]`, `header <name> [<unit>]` or `json <path> [<unit>]`")
 	}
 	switch strings.ToLower(args[0]) {
 	case "field":
 		t.Field = args[1]
 	case "header":
 		t.Header = args[1]
+	case "json":
+		t.JSON = args[1]
 	default:
-		return d.Errf("timestamp '%s' is neither field nor header", args[0])
+		return d.Errf("timestamp '%s' is neither field nor header nor json", args[0])
 	}
 	if len(args) == 3 {
 		t.Unit = args[2]

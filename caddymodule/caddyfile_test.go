@@ -176,15 +176,16 @@ func TestEverySubdirectiveIsInTheFullSyntax(t *testing.T) {
 
 func TestShortFormsBecomeJSON(t *testing.T) {
 	for directive, want := range map[string]string{
-		"webhook_dedupe stripe":                                   `{"sender":"stripe"}`,
-		"webhook_dedupe /hooks/* stripe":                          `{"sender":"stripe"}`,
-		"webhook_dedupe":                                          `{}`,
-		"webhook_dedupe svix {\nsecret x\n}":                      `{"sender":"svix","secret":["x"]}`,
-		"webhook_dedupe {\nwait 3s\n}":                            `{"wait":3000000000}`,
-		"webhook_dedupe {\nduplicate 204\n}":                      `{"duplicate":{"status":204}}`,
-		"webhook_dedupe {\nduplicate 200 hi\n}":                   `{"duplicate":{"status":200,"body":"hi"}}`,
-		"webhook_dedupe {\ntolerance off\n}":                      `{"tolerance":"off"}`,
-		"webhook_dedupe {\nsignature {\ntimestamp header T\n}\n}": `{"signature":{"timestamp":{"header":"T"}}}`,
+		"webhook_dedupe stripe":                                           `{"sender":"stripe"}`,
+		"webhook_dedupe /hooks/* stripe":                                  `{"sender":"stripe"}`,
+		"webhook_dedupe":                                                  `{}`,
+		"webhook_dedupe svix {\nsecret x\n}":                              `{"sender":"svix","secret":["x"]}`,
+		"webhook_dedupe {\nwait 3s\n}":                                    `{"wait":3000000000}`,
+		"webhook_dedupe {\nduplicate 204\n}":                              `{"duplicate":{"status":204}}`,
+		"webhook_dedupe {\nduplicate 200 hi\n}":                           `{"duplicate":{"status":200,"body":"hi"}}`,
+		"webhook_dedupe {\ntolerance off\n}":                              `{"tolerance":"off"}`,
+		"webhook_dedupe {\nsignature {\ntimestamp header T\n}\n}":         `{"signature":{"timestamp":{"header":"T"}}}`,
+		"webhook_dedupe {\nsignature {\ntimestamp json a.t unix_ms\n}\n}": `{"signature":{"timestamp":{"json":"a.t","unit":"unix_ms"}}}`,
 	} {
 		got, err := adaptRoute(t, directive)
 		if err != nil {
@@ -230,7 +231,7 @@ func TestMistakesInADirectiveAreRefused(t *testing.T) {
 		"signature {\npayload a b\n}":   "wrong argument count",
 		"signature {\nseparator\n}":     "wrong argument count",
 		"signature {\ntimestamp t\n}":   "timestamp wants",
-		"signature {\ntimestamp x t\n}": "neither field nor header",
+		"signature {\ntimestamp x t\n}": "neither field nor header nor json",
 		"signature {\ntimestamp field t unix_s x\n}": "timestamp wants",
 		"event_id":               "event_id wants",
 		"event_id header":        "event_id wants",

@@ -12,13 +12,17 @@ import (
 type compiled struct {
 	extractor
 	scheme     Scheme // with defaults
+	keys       []*key
+	form       form // nil: an HMAC of the payload, in headers
 	payload    payload
-	timeHeader string   // canonical; "" if the timestamp is labelled or absent
+	timeHeader string   // canonical; "" if the timestamp is elsewhere or absent
+	timePath   []string // of a timestamp in the body
 	id         idSource // what {id} stands for
 	eventID    []idSource
 	url        publicURL
 	needsID    bool // the payload has {id}
 	needsURL   bool
+	needsTime  bool
 	idSigned   bool // the whole event id is covered by the signature
 	batch      bool // an event id is in every element of an array
 	array      []string
@@ -30,9 +34,8 @@ func compile(s Scheme, ids []IDSource, url publicURL) (*compiled, error) {
 	if err := c.setExtractor(s); err != nil {
 		return nil, err
 	}
-	var err error
-	if c.payload, err = parsePayload(s.Payload); err != nil {
-		return nil, fmt.Errorf("payload: %w", err)
+	if err := c.setPayload(s); err != nil {
+		return nil, err
 	}
 	if err := c.setTimestamp(s); err != nil {
 		return nil, err
@@ -52,18 +55,22 @@ func compile(s Scheme, ids []IDSource, url publicURL) (*compiled, error) {
 }
 
 func (c *compiled) setExtractor(s Scheme) error {
-	hash, ok := hashes[s.Algorithm]
-	if !ok {
-		return fmt.Errorf("unknown algorithm %q; there are sha1, sha256 and sha512", s.Algorithm)
+	hash, isHash := hashes[s.Algorithm]
+	algorithm, ok := algorithms[s.Algorithm]
+	if !isHash && !ok {
+		return fmt.Errorf("unknown algorithm %q; there are %s", s.Algorithm, algorithmNames())
 	}
 	encoding, ok := encodings[s.Encoding]
-	if !ok {
+	switch {
+	case algorithm.Static && s.Encoding != "":
+		return fmt.Errorf("encoding: %s compares text as it is; leave the encoding out", s.Algorithm)
+	case !algorithm.Static && !ok:
 		return fmt.Errorf("unknown encoding %q; there are hex, base64 and base64url", s.Encoding)
 	}
 	if len(s.Headers) == 0 {
 		return errors.New("no signature header is given")
 	}
-	if strings.ContainsFunc(s.Separator, isSignatureByte) {
+	if !algorithm.Static && strings.ContainsFunc(s.Separator, isSignatureByte) {
 		return errors.New("separator: it must not contain what signatures are written with")
 	}
 	for _, label := range append(slices.Clone(s.Labels), s.Timestamp.Field) {
@@ -76,7 +83,11 @@ func (c *compiled) setExtractor(s Scheme) error {
 	}
 	c.extractor = extractor{
 		separator: s.Separator, labels: s.Labels, prefix: s.Prefix,
-		timeLabel: s.Timestamp.Field, encoding: encoding, size: hash.size,
+		timeLabel: s.Timestamp.Field, encoding: encoding, size: hash.size, limit: maxCandidates,
+	}
+	if !isHash {
+		c.algorithm, c.limit = &algorithm, maxOtherCandidates
+		c.form = &messageForm{c}
 	}
 	for _, name := range s.Headers {
 		name, err := headerName(name)
@@ -92,15 +103,30 @@ func isSignatureByte(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("+/=-_", r)
 }
 
+func (c *compiled) setPayload(s Scheme) (err error) {
+	if c.static() {
+		if s.Payload != "" {
+			return fmt.Errorf("payload: %s signs nothing; leave the payload out", s.Algorithm)
+		}
+		return nil
+	}
+	if c.payload, err = parsePayload(s.Payload); err != nil {
+		return fmt.Errorf("payload: %w", err)
+	}
+	c.needsTime = c.payload.has(partTime)
+	return nil
+}
+
 func (c *compiled) setTimestamp(s Scheme) (err error) {
 	t := s.Timestamp
-	used := c.payload.has(partTime)
 	switch {
-	case t.Field != "" && t.Header != "":
-		return errors.New("timestamp: a field and a header exclude each other")
-	case used && !t.set():
+	case t.Field != "" && t.Header != "", t.JSON != "" && (t.Field != "" || t.Header != ""):
+		return errors.New("timestamp: field, header and json exclude each other")
+	case t.set() && c.static():
+		return fmt.Errorf("timestamp: %s signs nothing, so anybody could change it unnoticed", s.Algorithm)
+	case c.needsTime && !t.set():
 		return errors.New("payload: {timestamp} needs a timestamp source")
-	case t.set() && !used:
+	case t.set() && !c.needsTime && t.JSON == "":
 		return errors.New("timestamp: the payload leaves out {timestamp}, so anybody could change it unnoticed")
 	case !t.set():
 		return nil
@@ -111,6 +137,11 @@ func (c *compiled) setTimestamp(s Scheme) (err error) {
 	}
 	if t.Header != "" {
 		c.timeHeader, err = headerName(t.Header)
+	}
+	if t.JSON != "" {
+		if c.timePath, err = parseSinglePath(t.JSON); err != nil {
+			return fmt.Errorf("timestamp: %w", err)
+		}
 	}
 	return err
 }
@@ -133,6 +164,9 @@ func (c *compiled) setPayloadID(s Scheme) (err error) {
 
 // signs reports whether the signature covers what a source reads.
 func (c *compiled) signs(s idSource) bool {
+	if c.form != nil && !c.form.signsBody() {
+		return c.form.signs(s)
+	}
 	switch s.kind {
 	case FromJSON, FromBodySHA256, NoID:
 		return true // every payload has the body

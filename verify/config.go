@@ -54,7 +54,12 @@ func New(c Config) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{}
+	return newOf(sender, c)
+}
+
+// newOf is New for a sender that has the route's overrides already.
+func newOf(sender Sender, c Config) (v *Verifier, err error) {
+	v = &Verifier{}
 	if v.url, err = parsePublicURL(c.PublicURL); err != nil {
 		return nil, err
 	}
@@ -68,6 +73,9 @@ func New(c Config) (*Verifier, error) {
 		}
 		return v, nil
 	}
+	if err := checkSecrets(sender.Schemes, c.Secrets); err != nil {
+		return nil, err
+	}
 	for _, s := range sender.Schemes {
 		s = s.withDefaults()
 		ids := sender.EventID
@@ -78,17 +86,23 @@ func New(c Config) (*Verifier, error) {
 		if err != nil {
 			return nil, err
 		}
+		var raw []string
+		if compiled.keys, raw, err = keysOf(s, sender, c.Secrets); err != nil {
+			return nil, err
+		}
+		if len(raw) == 0 {
+			continue
+		}
 		v.schemes = append(v.schemes, compiled)
+		slices.Sort(raw) // the order of secrets makes no difference
 		same.addScheme(compiled)
+		same.add(raw)
 	}
 	if err := v.setTolerance(c, sender); err != nil {
 		return nil, err
 	}
 	if sender.UnsignedIDHeader != "" && len(c.EventID) == 0 {
 		v.unsignedID = http.CanonicalHeaderKey(sender.UnsignedIDHeader)
-	}
-	if err := v.setSecrets(c.Secrets, sender, same); err != nil {
-		return nil, err
 	}
 	same.Sum(v.fingerprint[:0])
 	return v, nil
@@ -138,41 +152,17 @@ func (s Sender) hasID() error {
 }
 
 func (v *Verifier) setTolerance(c Config, sender Sender) error {
+	timed := slices.ContainsFunc(v.schemes, func(c *compiled) bool { return c.scheme.Timestamp.set() })
 	switch {
-	case !v.HasTimestamp() && c.Tolerance > 0:
+	case !timed && c.Tolerance > 0:
 		return errors.New("tolerance: the signature covers no timestamp that could be checked")
-	case !v.HasTimestamp(), c.Tolerance < 0:
+	case !timed, c.Tolerance < 0:
 		v.tolerance = ToleranceOff
 	case c.Tolerance > 0:
 		v.tolerance = c.Tolerance
 	default:
 		v.tolerance = sender.Tolerance
 	}
-	return nil
-}
-
-// setSecrets makes the keys. A secret of all schemes has one algorithm: the
-// alternatives of a sender differ in the names of headers only.
-func (v *Verifier) setSecrets(secrets []Secret, sender Sender, same identity) error {
-	if len(secrets) == 0 {
-		return errors.New("no secret is given")
-	}
-	algorithm := or(sender.Schemes[0].Algorithm, SHA256)
-	var texts []string
-	for i, s := range secrets {
-		raw, err := decodeSecret(s.Value, sender.SecretFormat)
-		if err != nil {
-			return fmt.Errorf("secret %d %w", i+1, err)
-		}
-		k, err := newKey(algorithm, raw, s.Until)
-		if err != nil {
-			return fmt.Errorf("secret %d: %w", i+1, err)
-		}
-		v.keys = append(v.keys, k)
-		texts = append(texts, string(raw))
-	}
-	slices.Sort(texts) // the order of secrets makes no difference
-	same.add(texts)
 	return nil
 }
 
@@ -196,5 +186,5 @@ func (id identity) add(values ...any) {
 func (id identity) addScheme(c *compiled) {
 	s := c.scheme
 	id.add(c.headers, s.Separator, s.Labels, s.Prefix, s.Algorithm, s.Encoding,
-		c.payload, s.Timestamp.Field, c.timeHeader, s.Timestamp.Unit, c.id, c.eventID)
+		c.payload, s.Timestamp.Field, c.timeHeader, c.timePath, s.Timestamp.Unit, c.id, c.eventID)
 }

@@ -37,6 +37,8 @@ func TestUnsafeSchemesAreRefused(t *testing.T) {
 		"unknown encoding \"HEX\"":            {Encoding: "HEX"},
 		"unknown unit \"s\"":                  {Payload: "{timestamp}{body}", Timestamp: Timestamp{Field: "t", Unit: "s"}},
 		"exclude each other":                  {Payload: "{timestamp}{body}", Timestamp: Timestamp{Field: "t", Header: "X-T"}},
+		"json exclude each":                   {Payload: "{timestamp}{body}", Timestamp: Timestamp{Header: "X-T", JSON: "t"}},
+		"timestamp: a JSON path":              {Timestamp: Timestamp{JSON: "a..b"}},
 		"label of signatures as well":         {Payload: "{timestamp}{body}", Timestamp: stamp, Labels: []string{"v1", "t"}},
 		"header \"X_Sig\"":                    {Headers: []string{"X-Ok", "X_Sig"}},
 		"header \"X.Sig\"":                    {Headers: []string{"X.Sig"}},

@@ -13,7 +13,6 @@
 //	res, err := v.Verify(req, time.Now()) // first: is it genuine?
 //	id, err := v.EventID(req, res)        // only then: which event is it?
 //
-// Only symmetric HMAC signatures that are carried in headers are covered.
-// Senders that sign with a public key, sort form parameters before signing, or
-// put the signature into the body cannot be expressed.
+// Signatures are HMACs. Other algorithms are in packages of their own, which make
+// them known to this one when a program imports them ([RegisterAlgorithm]).
 package verify

@@ -7,8 +7,8 @@ import (
 	"crypto/sha512"
 	"fmt"
 	"hash"
+	"slices"
 	"sync"
-	"time"
 )
 
 // maxDigest is the size of the longest digest, SHA-512's.
@@ -38,41 +38,55 @@ func (d *digester) writeString(s string) {
 	}
 }
 
-// key is one secret. It pools its MACs, which hold the expanded key: to expand
-// it anew for each request would nearly double the cost of a small one.
-type key struct {
-	pool  sync.Pool
-	until time.Time // zero: no end
+// mac makes HMACs with one key. It pools its hashes, which hold the expanded
+// key: to expand it anew for each request would nearly double the cost of a
+// small one.
+type mac struct {
+	pool sync.Pool
+	size int
 }
 
-// newKey tries the key out, because Go's FIPS-only mode panics on SHA-1 and on
+// newMAC tries the key out, because Go's FIPS-only mode panics on SHA-1 and on
 // short keys: that must happen now and not in a request.
-func newKey(algorithm string, secret []byte, until time.Time) (k *key, err error) {
+func newMAC(algorithm string, secret []byte) (m *mac, err error) {
 	defer func() {
 		if recover() != nil {
 			err = fmt.Errorf("HMAC with %s and this key is not allowed in FIPS 140-only mode", algorithm)
 		}
 	}()
-	k = &key{until: until}
-	k.pool.New = func() any {
+	m = &mac{size: hashes[algorithm].size}
+	m.pool.New = func() any {
 		return &digester{Hash: hmac.New(hashes[algorithm].new, secret)}
 	}
-	d := k.pool.Get().(*digester)
+	d := m.pool.Get().(*digester)
 	d.Sum(d.sum[:0])
-	k.pool.Put(d)
-	return k, nil
-}
-
-func (k *key) usable(now time.Time) bool {
-	return k.until.IsZero() || now.Before(k.until)
+	m.pool.Put(d)
+	return m, nil
 }
 
 // get computes the MAC of the signed bytes. The caller reads sum and puts the
 // digester back; after a panic it must not.
-func (k *key) get(p payload, v *parts) *digester {
-	d := k.pool.Get().(*digester)
+func (m *mac) get(p payload, v *parts) *digester {
+	d := m.pool.Get().(*digester)
 	d.Reset()
 	p.writeTo(d, v)
 	d.Sum(d.sum[:0])
 	return d
+}
+
+// message is the template of a message that has been put together already.
+var message = payload{{part: partBody}}
+
+// Verify implements [Key].
+func (m *mac) Verify(signed, signature []byte) bool {
+	d := m.get(message, &parts{body: signed})
+	defer m.pool.Put(d)
+	return hmac.Equal(d.sum[:m.size], signature)
+}
+
+// Sign implements [Signer].
+func (m *mac) Sign(signed []byte) ([]byte, error) {
+	d := m.get(message, &parts{body: signed})
+	defer m.pool.Put(d)
+	return slices.Clone(d.sum[:m.size]), nil
 }

@@ -89,6 +89,19 @@ type byteSink interface {
 	writeString(string)
 }
 
+// bytes returns the signed bytes.
+func (p payload) bytes(v *parts) []byte {
+	b := make(buffer, 0, len(v.body)+len(v.urlHead)+len(v.urlTail)+128)
+	p.writeTo(&b, v)
+	return b
+}
+
+// buffer is a byteSink that keeps what it takes.
+type buffer []byte
+
+func (b *buffer) Write(p []byte) (int, error) { *b = append(*b, p...); return len(p), nil }
+func (b *buffer) writeString(s string)        { *b = append(*b, s...) }
+
 // writeTo writes the signed bytes.
 func (p payload) writeTo(w byteSink, v *parts) {
 	for i := range p {

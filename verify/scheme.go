@@ -31,7 +31,8 @@ type Scheme struct {
 	Headers []string `json:"header,omitempty"`
 
 	// What stands between several signatures in one header value. Spaces and
-	// tabs around each item are ignored. Default: `,`.
+	// tabs around each item are ignored. Default: `,`; for `token` nothing, the
+	// whole value is the token.
 	Separator string `json:"separator,omitempty"`
 
 	// Take only the items with one of these labels, as in `v1=...`, `v1,...` or
@@ -42,15 +43,19 @@ type Scheme struct {
 	// as in `sha256=`. Items without it are ignored. Default: none.
 	Prefix string `json:"prefix,omitempty"`
 
-	// The hash of the HMAC: `sha1`, `sha256` or `sha512`. Default: `sha256`.
+	// The hash of the HMAC: `sha1`, `sha256` or `sha512`. Or a way of signing that
+	// is no HMAC: `ed25519` and `ecdsa_sha256`, whose secret is the sender's public
+	// key; `token`, whose header holds the secret itself, so that nothing of the
+	// delivery is signed. Default: `sha256`.
 	Algorithm string `json:"algorithm,omitempty"`
 
-	// How signatures are written: `hex`, `base64` or `base64url`. Default: `hex`.
+	// How signatures are written: `hex`, `base64` or `base64url`. Default: `hex`;
+	// `token` has none.
 	Encoding string `json:"encoding,omitempty"`
 
 	// The bytes that are signed: a template of literal text and `{body}`,
 	// `{timestamp}`, `{id}`, `{url}` and `{method}`. It must contain `{body}`.
-	// Default: `{body}`.
+	// Default: `{body}`; `token` has none.
 	Payload string `json:"payload,omitempty"`
 
 	// Where `{timestamp}` comes from. Default: the scheme signs no timestamp.
@@ -60,10 +65,19 @@ type Scheme struct {
 	// scheme `{id}` is the route's event id, which must then be one header or
 	// one query parameter. Default: none.
 	IDHeader string `json:"-"`
+
+	// SecretPrefix is what the secrets of this scheme begin with, where the
+	// alternatives of a sender have keys of their own. A secret without the prefix
+	// of any alternative belongs to those that have none. Presets set it.
+	SecretPrefix string `json:"-"`
+
+	// SecretFormat is the format of this scheme's secrets, where the alternatives
+	// of a sender differ. Default: the sender's, or the route's.
+	SecretFormat string `json:"-"`
 }
 
-// Timestamp says where the signed time of a delivery is. At most one of Field
-// and Header may be set.
+// Timestamp says where the signed time of a delivery is. At most one of Field,
+// Header and JSON may be set.
 type Timestamp struct {
 	// The label of the item of the signature header that holds the time, as the
 	// `t` in `t=1767225600,v1=...`. Default: none.
@@ -72,12 +86,16 @@ type Timestamp struct {
 	// A header of its own that holds the time. Default: none.
 	Header string `json:"header,omitempty"`
 
+	// The path to the member of the signed JSON body that holds the time.
+	// Default: none.
+	JSON string `json:"json,omitempty"`
+
 	// How the time is written: `unix_s`, `unix_ms` or `rfc3339`.
 	// Default: `unix_s`.
 	Unit string `json:"unit,omitempty"`
 }
 
-func (t Timestamp) set() bool { return t.Field != "" || t.Header != "" }
+func (t Timestamp) set() bool { return t.Field != "" || t.Header != "" || t.JSON != "" }
 
 // IDSource says where the id of the event, or one part of it, is found.
 type IDSource struct {
@@ -95,10 +113,12 @@ type IDSource struct {
 
 // withDefaults returns the scheme with every default written out.
 func (s Scheme) withDefaults() Scheme {
-	s.Separator = or(s.Separator, ",")
 	s.Algorithm = or(s.Algorithm, SHA256)
-	s.Encoding = or(s.Encoding, Hex)
-	s.Payload = or(s.Payload, "{body}")
+	if !algorithms[s.Algorithm].Static {
+		s.Separator = or(s.Separator, ",")
+		s.Encoding = or(s.Encoding, Hex)
+		s.Payload = or(s.Payload, "{body}")
+	}
 	if s.Timestamp.set() {
 		s.Timestamp.Unit = or(s.Timestamp.Unit, UnixSeconds)
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -33,7 +34,11 @@ func (v *Verifier) Sign(in SignInput) (http.Header, error) {
 	if v.token != nil {
 		return nil, errors.New("this sender's deliveries carry a token, which only its issuer can make")
 	}
-	c := v.schemes[0]
+	c, k := v.first()
+	signer, ok := k.Key.(Signer)
+	if !ok {
+		return nil, fmt.Errorf("%s: this algorithm cannot sign here", c.scheme.Algorithm)
+	}
 	h := make(http.Header)
 	if err := c.setID(h, in.ID); err != nil {
 		return nil, err
@@ -51,16 +56,30 @@ func (v *Verifier) Sign(in SignInput) (http.Header, error) {
 	if c.needsURL && in.URL == "" {
 		return nil, errors.New("the scheme signs the URL: give one")
 	}
-	if c.scheme.Timestamp.set() {
+	if c.timePath != nil {
+		values.timestamp = c.bodyTime(&Request{Body: in.Body})
+	} else if c.scheme.Timestamp.set() {
 		values.timestamp = formatTime(in.Now, c.scheme.Timestamp.Unit)
 	}
 	if c.timeHeader != "" {
 		h.Set(c.timeHeader, values.timestamp)
 	}
-	mac := v.keys[0].get(c.payload, &values)
-	defer v.keys[0].pool.Put(mac)
-	h.Set(c.headers[0], c.signatureValue(mac.sum[:c.size], values.timestamp))
+	signature, err := signer.Sign(c.payload.bytes(&values))
+	if err != nil {
+		return nil, err
+	}
+	h.Set(c.headers[0], c.signatureValue(signature, values.timestamp))
 	return h, nil
+}
+
+// first returns the first secret and the first scheme that has it.
+func (v *Verifier) first() (*compiled, *key) {
+	for _, c := range v.schemes {
+		if c.keys[0].secret == 0 {
+			return c, c.keys[0]
+		}
+	}
+	return v.schemes[0], v.schemes[0].keys[0]
 }
 
 // setID puts the id into the headers that hold it.
@@ -87,7 +106,12 @@ func (c *compiled) signatureValue(digest []byte, timestamp string) string {
 	if c.separator == " " {
 		assign = "," // as Standard Webhooks write it
 	}
-	s := c.prefix + encodeDigest(c.encoding, digest)
+	s := c.prefix
+	if c.static() {
+		s += string(digest)
+	} else {
+		s += encodeDigest(c.encoding, digest)
+	}
 	if len(c.labels) > 0 {
 		s = c.labels[0] + assign + s
 	}

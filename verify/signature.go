@@ -10,6 +10,9 @@ import (
 const (
 	// maxCandidates bounds how many signatures of a request are compared.
 	maxCandidates = 16
+	// maxOtherCandidates is the bound where signatures are no HMACs: a public key
+	// is a hundred times as much work.
+	maxOtherCandidates = 4
 	// maxItems bounds how many items of signature headers are looked at. It
 	// leaves room for labels of no interest.
 	maxItems = 128
@@ -19,20 +22,26 @@ const (
 // request is proven, so its work is bounded and allocates nothing.
 type extractor struct {
 	headers   []string // canonical
-	separator string
+	separator string   // "": a value is one item
 	labels    []string
 	prefix    string
 	timeLabel string           // the item that holds the timestamp; "" if none does
 	encoding  *base64.Encoding // nil: hex
 	size      int              // of the digest
+	algorithm *Algorithm       // nil: an HMAC
+	limit     int              // how many signatures are compared
 }
+
+// static reports whether the signature is a text that signs nothing.
+func (x *extractor) static() bool { return x.algorithm != nil && x.algorithm.Static }
 
 // signatures is what a request presents.
 type signatures struct {
 	digests   [maxCandidates][maxDigest]byte
-	n         int    // how many of digests are set
-	timestamp string // of the item labelled so
-	items     int    // how many items were looked at
+	others    [][]byte // instead of digests, where the algorithm is no HMAC
+	n         int      // how many there are
+	timestamp string   // of the item labelled so
+	items     int      // how many items were looked at
 }
 
 // present reports whether the request has any of the signature headers.
@@ -62,8 +71,10 @@ func (x *extractor) collect(h http.Header, found *signatures) error {
 func (x *extractor) collectLine(line string, found *signatures) error {
 	timed := false
 	for more := true; more && found.items < maxItems; found.items++ {
-		var item string
-		item, line, more = strings.Cut(line, x.separator)
+		item := line
+		if more = x.separator != ""; more {
+			item, line, more = strings.Cut(line, x.separator)
+		}
 		item = strings.Trim(item, " \t")
 		if value, ok := labelled(item, x.timeLabel); ok {
 			if timed {
@@ -75,10 +86,10 @@ func (x *extractor) collectLine(line string, found *signatures) error {
 			timed, found.timestamp = true, value
 			continue
 		}
-		if found.n == maxCandidates {
+		if found.n == x.limit {
 			continue // a timestamp may still follow
 		}
-		if s, ok := x.signature(item); ok && decodeDigest(x.encoding, found.digests[found.n][:x.size], s) {
+		if s, ok := x.signature(item); ok && x.decode(s, found) {
 			found.n++
 		}
 	}
@@ -96,6 +107,18 @@ func (x *extractor) signature(item string) (s string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// decode adds the signature to those that are found, if it is one.
+func (x *extractor) decode(s string, found *signatures) bool {
+	if x.algorithm == nil {
+		return decodeDigest(x.encoding, found.digests[found.n][:x.size], s)
+	}
+	b, ok := x.algorithm.decode(x.encoding, s)
+	if ok {
+		found.others = append(found.others, b)
+	}
+	return ok
 }
 
 // labelled returns what follows the label in `v1=...`, `v1,...` and `v1/...`.

@@ -63,6 +63,39 @@ func checkTime(raw, unit string, tolerance time.Duration, now time.Time) (time.T
 	return t, nil
 }
 
+// bodyTime returns the time in the body as it is written, or "" if there is not
+// exactly one.
+func (c *compiled) bodyTime(r *Request) string {
+	value, err := findJSON(r.Body, c.timePath)
+	if err != nil {
+		return ""
+	}
+	if value[0] == '"' {
+		text, err := jsonText(value[1 : len(value)-1])
+		if err != nil {
+			return ""
+		}
+		return text
+	}
+	return string(value)
+}
+
+// judgeTime completes the result for a request whose signature is right, if its
+// time is right too. A body is read for it only now.
+func (c *compiled) judgeTime(res *Result, r *Request, tolerance time.Duration, now time.Time) (err error) {
+	if !c.scheme.Timestamp.set() {
+		return nil
+	}
+	if c.timePath != nil && res.rawTime == "" {
+		res.rawTime = c.bodyTime(r)
+	}
+	if res.rawTime == "" && tolerance >= 0 {
+		return ErrStale.because("the body holds no timestamp at " + c.scheme.Timestamp.JSON)
+	}
+	res.Timestamp, err = checkTime(res.rawTime, c.scheme.Timestamp.Unit, tolerance, now)
+	return err
+}
+
 func describe(age time.Duration) string {
 	text := age.Abs().Round(time.Millisecond).String()
 	if age < 0 {

@@ -139,3 +139,59 @@ func TestAgesDoNotOverflow(t *testing.T) {
 		}
 	}
 }
+
+func TestTimestampMayBeInTheSignedBody(t *testing.T) {
+	for _, s := range []Scheme{
+		{Timestamp: Timestamp{JSON: "data.at", Unit: UnixMillis}},
+		{Timestamp: Timestamp{JSON: "data.at", Unit: UnixMillis}, Payload: "{timestamp}.{body}"},
+	} {
+		v := custom(t, s)
+		request := func(body, time string) *Request {
+			if s.Payload == "" {
+				return signed(body)
+			}
+			return post(body, "X-Sig: "+sign(testSecret, time+"."+body))
+		}
+		for _, body := range []string{`{"data":{"at":1767225600000}}`, `{"data":{"at":"1767225600000"}}`} {
+			if res := accept(t, v, request(body, "1767225600000")); !res.Timestamp.Equal(noon) {
+				t.Errorf("%s: %v", body, res.Timestamp)
+			}
+		}
+		if !v.HasTimestamp() || v.Tolerance() != DefaultTolerance {
+			t.Errorf("timestamp %v, tolerance %v", v.HasTimestamp(), v.Tolerance())
+		}
+		old := refuse(t, v, request(`{"data":{"at":1767225000000}}`, "1767225000000"), ErrStale)
+		if old.Age != 10*time.Minute {
+			t.Errorf("age %v", old.Age)
+		}
+		if e := refuse(t, v, request(`{"data":{"at":1767225600}}`, "1767225600"), ErrStale); !strings.Contains(e.Detail, "looks like seconds") {
+			t.Error(e)
+		}
+	}
+}
+
+// The time is read only after the signature is found right, so that what is
+// missing in a genuine body is stale and not unsigned.
+func TestSignedBodyWithoutItsTimestampIsStale(t *testing.T) {
+	s := Scheme{Timestamp: Timestamp{JSON: "at", Unit: UnixMillis}}
+	v, off := custom(t, s), custom(t, s, func(c *Config) { c.Tolerance = ToleranceOff })
+	for _, body := range []string{"", "{}", "no json", `{"at":null}`, `{"at":[1767225600000]}`, `{"at":1.767225600000e12}`, `{"at":1767225600000,"at":1767225600000}`, `{"at":" "}`} {
+		refuse(t, v, signed(body), ErrStale)
+		refuse(t, v, post(body, "X-Sig: "+sign("wrong", body)), ErrForged)
+		if res := accept(t, off, signed(body)); !res.Timestamp.IsZero() {
+			t.Errorf("%s: %v", body, res.Timestamp)
+		}
+	}
+}
+
+func TestSignKeepsTheTimestampOfTheBody(t *testing.T) {
+	for _, payload := range []string{"{body}", "{timestamp}{body}"} {
+		v := custom(t, Scheme{Timestamp: Timestamp{JSON: "at"}, Payload: payload})
+		body := []byte(`{"at":1767225600}`)
+		h, err := v.Sign(SignInput{ID: "e", Body: body, Now: noon.Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		accept(t, v, &Request{Header: h, Body: body})
+	}
+}

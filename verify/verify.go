@@ -12,9 +12,8 @@ import (
 // Verifier checks deliveries against one configuration. It is safe for
 // concurrent use.
 type Verifier struct {
-	schemes     []*compiled   // at least one
+	schemes     []*compiled   // at least one, each with a key
 	token       Authenticator // in the place of signatures; nil: there is none
-	keys        []*key
 	tolerance   time.Duration // negative: off
 	unsignedID  string        // canonical
 	url         publicURL
@@ -52,39 +51,90 @@ type Result struct {
 // ErrAmbiguousID where the signature covers an id of which there is not exactly
 // one, or of kind ErrNoKeys where an Authenticator could not do its work.
 //
-// All secrets are always tried, and at most 16 signatures of a request.
+// Of alternative schemes the first with a signature that matches counts. All its
+// secrets are tried, and at most 16 signatures of a request, or 4 where they are
+// no HMACs.
 func (v *Verifier) Verify(r *Request, now time.Time) (Result, error) {
 	if v.token != nil {
 		return Result{Secret: -1}, v.token.Authenticate(r, now)
 	}
-	i := max(0, slices.IndexFunc(v.schemes, func(c *compiled) bool { return c.present(r.Header) }))
-	c := v.schemes[i]
-	var found signatures
-	if err := c.collect(r.Header, &found); err != nil {
-		return Result{}, err
-	}
-	if found.n == 0 {
-		if !c.present(r.Header) {
-			return Result{}, ErrUnsigned.because("there is no signature header")
+	var refused error
+	for i, c := range v.schemes {
+		if !c.present(r) {
+			continue
 		}
-		return Result{}, ErrUnsigned.because("the signature header holds no signature in the expected form")
+		res, err := c.prove(r, now)
+		if err == nil {
+			res.scheme = i
+			if err := c.judgeTime(&res, r, v.tolerance, now); err != nil {
+				return Result{}, err
+			}
+			return res, nil
+		}
+		if refused == nil || Reason(refused) == ErrUnsigned.Reason {
+			refused = err
+		}
+	}
+	if refused == nil {
+		refused = ErrUnsigned.because("there is no signature header")
+	}
+	return Result{}, refused
+}
+
+// present reports whether a request has a signature of this scheme.
+func (c *compiled) present(r *Request) bool {
+	if c.form != nil {
+		return c.form.present(r)
+	}
+	return c.extractor.present(r.Header)
+}
+
+// prove checks the signatures of a request, but not their time.
+func (c *compiled) prove(r *Request, now time.Time) (res Result, err error) {
+	if c.form != nil {
+		return c.proveForm(r, now)
+	}
+	var found signatures
+	if err := c.find(r, &found); err != nil {
+		return res, err
 	}
 	values, err := c.values(r, found.timestamp)
 	if err != nil {
-		return Result{}, err
+		return res, err
 	}
-	secret := v.match(c, &values, &found, now)
-	if secret < 0 {
+	res.rawTime = values.timestamp
+	if res.Secret = c.match(&values, &found, now); res.Secret < 0 {
 		return Result{}, ErrForged
 	}
-	res := Result{Secret: secret, scheme: i, rawTime: values.timestamp}
-	if c.scheme.Timestamp.set() {
-		res.Timestamp, err = checkTime(values.timestamp, c.scheme.Timestamp.Unit, v.tolerance, now)
-		if err != nil {
-			return Result{}, err
+	return res, nil
+}
+
+func (c *compiled) proveForm(r *Request, now time.Time) (res Result, err error) {
+	claims, rawTime, err := c.form.read(r)
+	if err != nil {
+		return res, err
+	}
+	for i, x := range claims {
+		secret := c.holds(x, now)
+		if secret < 0 {
+			return Result{}, ErrForged
+		}
+		if i == 0 {
+			res = Result{Secret: secret, rawTime: rawTime}
 		}
 	}
 	return res, nil
+}
+
+// find collects the signatures in headers, of which there must be one.
+func (c *compiled) find(r *Request, found *signatures) error {
+	if err := c.collect(r.Header, found); err != nil {
+		return err
+	}
+	if found.n == 0 {
+		return ErrUnsigned.because("the signature header holds no signature in the expected form")
+	}
+	return nil
 }
 
 // values gathers what the payload template needs. The timestamp is signed as it
@@ -100,7 +150,10 @@ func (c *compiled) values(r *Request, labelledTime string) (p parts, err error) 
 			p.timestamp = strings.Trim(line, " \t")
 		}
 	}
-	if p.timestamp == "" && c.scheme.Timestamp.set() {
+	if c.timePath != nil && c.needsTime {
+		p.timestamp = c.bodyTime(r)
+	}
+	if p.timestamp == "" && c.needsTime {
 		return p, ErrUnsigned.because("there is no timestamp")
 	}
 	if c.needsID {
@@ -116,19 +169,19 @@ func (c *compiled) values(r *Request, labelledTime string) (p parts, err error) 
 
 // match returns the index of the first secret that made one of the signatures,
 // or -1. It takes the same time whichever matches, and if none does.
-func (v *Verifier) match(c *compiled, values *parts, found *signatures, now time.Time) int {
+func (c *compiled) match(values *parts, found *signatures, now time.Time) int {
 	matched := -1
-	for i, k := range v.keys {
+	for _, k := range c.keys {
 		if !k.usable(now) {
 			continue
 		}
-		mac := k.get(c.payload, values)
+		d := k.mac.get(c.payload, values)
 		for j := range found.n {
-			if hmac.Equal(mac.sum[:c.size], found.digests[j][:c.size]) && matched < 0 {
-				matched = i
+			if hmac.Equal(d.sum[:c.size], found.digests[j][:c.size]) && matched < 0 {
+				matched = k.secret
 			}
 		}
-		k.pool.Put(mac)
+		k.mac.pool.Put(d)
 	}
 	return matched
 }
@@ -152,6 +205,10 @@ func (v *Verifier) EventID(r *Request, res Result) (ID, error) {
 // request covers: the same for every copy of these bytes, under whatever id.
 func (v *Verifier) SignedDigest(r *Request, res Result) [32]byte {
 	c := v.schemes[res.scheme]
+	if c.form != nil {
+		claims, _, _ := c.form.read(r) // as it was in Verify
+		return digest(claims)
+	}
 	d := digester{Hash: sha256.New()}
 	if values, err := c.values(r, res.rawTime); err == nil { // as it was in Verify
 		c.payload.writeTo(&d, &values)
@@ -162,6 +219,12 @@ func (v *Verifier) SignedDigest(r *Request, res Result) [32]byte {
 // HasTimestamp reports whether the signature covers the time of the delivery.
 func (v *Verifier) HasTimestamp() bool {
 	return !slices.ContainsFunc(v.schemes, func(c *compiled) bool { return !c.scheme.Timestamp.set() })
+}
+
+// BodySigned reports whether the signature covers the whole body. Where it does
+// not, whoever has seen one delivery can send another body with its signature.
+func (v *Verifier) BodySigned() bool {
+	return v.token == nil && !slices.ContainsFunc(v.schemes, func(c *compiled) bool { return c.form != nil && !c.form.signsBody() })
 }
 
 // IDSigned reports whether the signature covers the whole event id.

@@ -1,0 +1,77 @@
+package verify
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"time"
+)
+
+// form is how a sender signs where that is more than an HMAC of a template.
+type form interface {
+	// present reports whether a request has a signature header.
+	present(r *Request) bool
+	// read returns what the signatures of a request claim, and the signed time as
+	// it is written. All claims must hold, and there is at least one.
+	read(r *Request) (claims []claim, rawTime string, err error)
+	// signsBody reports whether the claims cover all of the body.
+	signsBody() bool
+	// signs reports whether the claims cover an id where they do not cover all of
+	// the body.
+	signs(s idSource) bool
+}
+
+// claim is that one of the signatures is of one of the messages.
+type claim struct {
+	messages, signatures [][]byte
+}
+
+// holds returns the secret with which the claim holds, or -1.
+func (c *compiled) holds(x claim, now time.Time) int {
+	for _, k := range c.keys {
+		if !k.usable(now) {
+			continue
+		}
+		for _, message := range x.messages {
+			for _, signature := range x.signatures {
+				if k.Verify(message, signature) {
+					return k.secret
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// digest is the SHA-256 of all that is claimed.
+func digest(claims []claim) [32]byte {
+	h := sha256.New()
+	for _, x := range claims {
+		message := x.messages[0]
+		h.Write(strconv.AppendInt(nil, int64(len(message)), 10))
+		h.Write([]byte{':'})
+		h.Write(message)
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// messageForm is a template that is signed by another algorithm than an HMAC.
+// Its message has to be put together in memory.
+type messageForm struct{ c *compiled }
+
+func (f *messageForm) present(r *Request) bool { return f.c.extractor.present(r.Header) }
+
+func (f *messageForm) signsBody() bool { return !f.c.static() }
+
+func (f *messageForm) signs(idSource) bool { return false }
+
+func (f *messageForm) read(r *Request) ([]claim, string, error) {
+	var found signatures
+	if err := f.c.find(r, &found); err != nil {
+		return nil, "", err
+	}
+	values, err := f.c.values(r, found.timestamp)
+	if err != nil {
+		return nil, "", err
+	}
+	return []claim{{[][]byte{f.c.payload.bytes(&values)}, found.others}}, values.timestamp, nil
+}
