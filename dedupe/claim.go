@@ -45,11 +45,11 @@ func (c *Claim) renew() {
 	if settled {
 		return
 	}
-	ctx, end, err := c.gate.operation()
+	ctx, err := c.gate.begin()
 	if err != nil {
 		return
 	}
-	defer end()
+	defer c.gate.usage.end()
 	owned, err := c.gate.store.Renew(ctx, c.key, c.hold)
 
 	c.mu.Lock()
@@ -122,7 +122,7 @@ func (c *Claim) land(s settlement, late bool, err error) {
 		g.flights.land(c.flight, v)
 		s.flight = c.flight
 	case err != nil:
-		s.flight = newFlight(c.key)
+		s.flight = &flight{key: c.key}
 		g.flights.land(s.flight, v)
 		g.flights.put(s.flight)
 	}
@@ -133,11 +133,11 @@ func (c *Claim) land(s settlement, late bool, err error) {
 
 // write writes one settlement to the store.
 func (g *Gate) write(s settlement) error {
-	ctx, end, err := g.operation()
+	ctx, err := g.begin()
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer g.usage.end()
 	switch s.kind {
 	case complete:
 		return g.store.Complete(ctx, s.key, s.done)

@@ -16,12 +16,12 @@ type flights struct {
 // flight is one event under way.
 type flight struct {
 	key string
-	// asked is closed when the store has said that the event is under way. Until
+	// asked is given when the store has said that the event is under way. Until
 	// that, or the end, nobody knows whether there is anything to wait for.
-	asked chan struct{}
-	// done is closed at the end; verdict and err, for the copies that waited,
+	asked signal
+	// done is given at the end; verdict and err, for the copies that waited,
 	// are set before.
-	done    chan struct{}
+	done    signal
 	verdict Verdict
 	err     error
 
@@ -37,27 +37,23 @@ func (fs *flights) join(key string) (f *flight, first bool) {
 	if f, ok := fs.byKey[key]; ok {
 		return f, false
 	}
-	f = newFlight(key)
+	f = &flight{key: key}
 	fs.byKey[key] = f
 	return f, true
-}
-
-func newFlight(key string) *flight {
-	return &flight{key: key, asked: make(chan struct{}), done: make(chan struct{})}
 }
 
 // end ends f for those who wait and takes it away.
 func (fs *flights) end(f *flight, v Verdict, err error) {
 	f.verdict, f.err = v, err
 	fs.forget(f)
-	close(f.done)
+	f.done.give()
 }
 
 // land ends f for those who wait but keeps it, so that copies that come later
 // get the same verdict until it is forgotten.
 func (fs *flights) land(f *flight, v Verdict) {
 	f.verdict = v
-	close(f.done)
+	f.done.give()
 }
 
 // forget takes f away, if it is still the flight of its key.
@@ -94,15 +90,6 @@ func (f *flight) stays() time.Time {
 }
 
 // underWay reports whether the store has said that the event is.
-func (f *flight) underWay() bool { return closed(f.asked) }
+func (f *flight) underWay() bool { return f.asked.wasGiven() }
 
-func (f *flight) over() bool { return closed(f.done) }
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (f *flight) over() bool { return f.done.wasGiven() }

@@ -56,7 +56,7 @@ type Verdict struct {
 // others. One Gate serves all routes of a process that share a store.
 type Gate struct {
 	store    Store
-	timeout  time.Duration
+	times    *Deadlines
 	clock    Clock
 	observer Observer
 	tokens   tokens
@@ -93,7 +93,7 @@ func New(store Store, o Options) *Gate {
 	g := &Gate{
 		store:    store,
 		spool:    o.Spool,
-		timeout:  o.Timeout,
+		times:    NewDeadlines(o.Timeout),
 		clock:    o.Clock,
 		observer: o.Observer,
 		tokens:   newTokens(),
@@ -122,7 +122,7 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 	switch {
 	case err != nil && p.ForwardOnError:
 		hold.Attempt, hold.Doubted = 1, true
-		close(f.asked)
+		f.asked.give()
 		return Verdict{Result: ResultPossibleRepeat, Claim: g.newClaim(e, hold, f), StoreError: err}, nil
 	case err != nil:
 		if !errors.Is(err, ErrCorrupt) {
@@ -132,10 +132,10 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 		return Verdict{}, err
 	case r.OwnedBy(hold.Token):
 		hold.Attempt, hold.Doubted = r.Attempt, r.Doubted
-		close(f.asked)
+		f.asked.give()
 		return Verdict{Result: resultOf(r), Claim: g.newClaim(e, hold, f)}, nil
 	case r.State == InFlight && r.LeaseLeft > 0:
-		close(f.asked)
+		f.asked.give()
 		go g.watch(f, p)
 		return g.wait(ctx, f, e, p)
 	}
@@ -146,11 +146,11 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 
 // claim asks the store, for as long as one operation may take.
 func (g *Gate) claim(key string, hold Hold, p Policy) (Record, error) {
-	ctx, end, err := g.operation()
+	ctx, err := g.begin()
 	if err != nil {
 		return Record{}, err
 	}
-	defer end()
+	defer g.usage.end()
 	r, err := g.store.Claim(ctx, key, hold, !p.Hold)
 	if err == nil && (r.State == Absent || r.State == Failed) {
 		err = errors.New("the store neither granted the claim nor named its owner")
@@ -193,8 +193,8 @@ func (g *Gate) wait(ctx context.Context, f *flight, e Event, p Policy) (Verdict,
 	defer stop()
 	if !f.underWay() {
 		select {
-		case <-f.asked:
-		case <-f.done:
+		case <-f.asked.wait():
+		case <-f.done.wait():
 			return f.verdict.of(e), f.err
 		case <-ctx.Done():
 			return tooLong, nil
@@ -204,7 +204,7 @@ func (g *Gate) wait(ctx context.Context, f *flight, e Event, p Policy) (Verdict,
 		e.Waiting()
 	}
 	select {
-	case <-f.done:
+	case <-f.done.wait():
 	case <-rang:
 	case <-ctx.Done():
 	}
@@ -255,32 +255,31 @@ func (g *Gate) watch(f *flight, p Policy) {
 }
 
 func (g *Gate) lookup(key string) (Record, error) {
-	ctx, end, err := g.operation()
+	ctx, err := g.begin()
 	if err != nil {
 		return Record{}, err
 	}
-	defer end()
+	defer g.usage.end()
 	return g.store.Lookup(ctx, key)
 }
 
-// operation begins one store operation, unless the gate is closed. Its context
-// is never that of a sender, who may hang up at any time.
-func (g *Gate) operation() (ctx context.Context, end func(), err error) {
+// begin begins one store operation, unless the gate is closed; g.usage.end must
+// follow. Its context is never that of a sender, who may hang up at any time.
+func (g *Gate) begin() (context.Context, error) {
 	if !g.usage.begin() {
-		return nil, nil, errClosed
+		return nil, errClosed
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
-	return ctx, func() { cancel(); g.usage.end() }, nil
+	return g.times.Next(), nil
 }
 
 // Bind ties signed bytes to the first id that came with them, for ttl, and
 // reports whether id is that one. See [BindingKey] and [BindingValue].
 func (g *Gate) Bind(key, value string, ttl time.Duration) (bool, error) {
-	ctx, end, err := g.operation()
+	ctx, err := g.begin()
 	if err != nil {
 		return false, err
 	}
-	defer end()
+	defer g.usage.end()
 	bound, err := g.store.Bind(ctx, key, value, ttl)
 	return bound == value, err
 }
@@ -291,6 +290,7 @@ func (g *Gate) Bind(key, value string, ttl time.Duration) (bool, error) {
 func (g *Gate) Close(ctx context.Context) error {
 	g.backlog.close(ctx)
 	g.usage.close()
+	g.times.Close()
 	err := g.store.Close()
 	if g.spool != nil {
 		err = errors.Join(err, g.spool.Close())

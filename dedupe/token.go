@@ -20,4 +20,7 @@ func newTokens() tokens {
 	return tokens{run: base64.RawURLEncoding.EncodeToString(b[:]) + "-", count: new(atomic.Uint64)}
 }
 
-func (t tokens) next() string { return t.run + strconv.FormatUint(t.count.Add(1), 36) }
+func (t tokens) next() string {
+	b := append(make([]byte, 0, 32), t.run...)
+	return string(strconv.AppendUint(b, t.count.Add(1), 36))
+}

@@ -175,8 +175,8 @@ func TestCloseWaitsForARenewal(t *testing.T) {
 		if err := p.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if time.Since(settled) != time.Second {
-			t.Errorf("closed after %v, the renewal takes a second", time.Since(settled))
+		if took := time.Since(settled); took < time.Second || took > time.Second+time.Second/16 {
+			t.Errorf("closed after %v, the renewal takes a second", took)
 		}
 	})
 }

@@ -11,18 +11,18 @@ import (
 // Bind implements [dedupe.Store], in one round trip.
 func (s *Store) Bind(ctx context.Context, key, value string, ttl time.Duration) (string, error) {
 	return do(ctx, s, "bind", func(ctx context.Context, c *conn) (string, error) {
-		k := c.bindingKey(key)
+		q := newRequest(ctx, c.bindingKey(key))
+		q.value, q.px = value, milliseconds(ttl)
 		for range 2 {
-			set := redis.NewBoolCmd(ctx, "set", k, value, "px", millis(ttl), "nx")
-			get := redis.NewStringCmd(ctx, "get", k)
-			if err := c.send(ctx, k, set, get); err != nil {
+			if err := q.send(c, q.all[:2]); err != nil {
 				return "", err
 			}
-			if set.Err() != nil {
-				return "", set.Err()
+			if err := q.setNew.Err(); err != nil {
+				return "", err
 			}
-			if !errors.Is(get.Err(), redis.Nil) {
-				return get.Result()
+			if !errors.Is(q.get.Err(), redis.Nil) {
+				defer q.free()
+				return q.get.Result()
 			}
 			// An old binding kept SET from writing, and expired before GET.
 		}

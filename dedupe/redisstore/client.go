@@ -68,6 +68,9 @@ func newClient(r resolved) redis.UniversalClient {
 		PipelinePoolSize: -1,
 		// CLIENT SETINFO would be one more right to grant.
 		DisableIdentity: true,
+		// The third version has messages that nobody asked for, and go-redis looks
+		// for them before each batch and each answer.
+		Protocol: 2,
 		// It relaxes the time-outs to 10s while a server moves.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

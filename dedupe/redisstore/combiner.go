@@ -21,8 +21,9 @@ const (
 //
 // While fewer than maxBatches are under way, a caller sends its own commands at
 // once, in its own goroutine: alone, it is as fast as without a combiner. Those
-// who come meanwhile queue. Whoever finishes and finds a queue starts a
-// goroutine that sends it, batch after batch, until nobody waits.
+// who come meanwhile queue. Whoever finishes and finds a queue has a goroutine
+// send it, batch after batch, until nobody waits. That goroutine stays for the
+// next queue: a new one would have to grow its stack every time.
 type combiner struct {
 	// exec sends commands and returns when each has its answer or its error.
 	exec func(ctx context.Context, cmds []redis.Cmder)
@@ -30,48 +31,103 @@ type combiner struct {
 	mu       sync.Mutex
 	underWay int
 	queue    []*waiter
+	spare    []*waiter // memory for another queue
+	resting  int       // goroutines that stay for the next queue
+	closed   bool
+
+	work chan []*waiter // for those who rest
+	quit chan struct{}  // ends them
 }
 
-// waiter is a caller in the queue. It gives up when ctx ends.
+// waiter is a caller with its commands. It gives up when ctx ends, and is not
+// to be used again then.
 type waiter struct {
 	ctx  context.Context
 	cmds []redis.Cmder
-	done chan struct{}
+	done chan struct{} // has room for one value
 }
 
-// do sends cmds, which stay in order. It returns nil when each of them has its
-// answer or its error; after an error they must not be looked at.
-func (c *combiner) do(ctx context.Context, cmds ...redis.Cmder) error {
+func newCombiner(exec func(ctx context.Context, cmds []redis.Cmder)) *combiner {
+	return &combiner{exec: exec, work: make(chan []*waiter), quit: make(chan struct{})}
+}
+
+// do sends w's commands, which stay in order. It returns nil when each of them
+// has its answer or its error; after an error they must not be looked at.
+func (c *combiner) do(w *waiter) error {
 	c.mu.Lock()
 	if c.underWay < maxBatches {
 		c.underWay++
 		c.mu.Unlock()
 		defer c.handOver()
-		c.exec(ctx, cmds)
+		c.exec(w.ctx, w.cmds)
 		return nil
 	}
-	w := &waiter{ctx: ctx, cmds: cmds, done: make(chan struct{})}
+	if c.queue == nil {
+		c.queue, c.spare = c.spare[:0], nil
+	}
 	c.queue = append(c.queue, w)
 	c.mu.Unlock()
 	select {
 	case <-w.done:
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-w.ctx.Done():
+		return w.ctx.Err()
 	}
 }
 
-// handOver ends a caller's own batch. A queue that has grown meanwhile gets a
-// goroutine, so that the caller can leave.
+// handOver ends a caller's own batch. A queue that has grown meanwhile goes to
+// another goroutine, so that the caller can leave.
 func (c *combiner) handOver() {
-	if batch := c.next(); batch != nil {
+	batch := c.next()
+	if batch == nil {
+		return
+	}
+	select {
+	case c.work <- batch:
+	default:
 		go c.drain(batch)
 	}
 }
 
+// drain sends batches while there are any, and rests until there are more or
+// the combiner is closed.
 func (c *combiner) drain(batch []*waiter) {
-	for ; batch != nil; batch = c.next() {
-		c.send(batch)
+	for {
+		for ; batch != nil; batch = c.next() {
+			c.send(batch)
+		}
+		if !c.rest() {
+			return
+		}
+		select {
+		case batch = <-c.work:
+		case <-c.quit:
+			return
+		}
+		c.mu.Lock()
+		c.resting--
+		c.mu.Unlock()
+	}
+}
+
+// rest reports whether one more goroutine may stay for the next queue.
+func (c *combiner) rest() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.resting == maxBatches {
+		return false
+	}
+	c.resting++
+	return true
+}
+
+// close ends the goroutines that rest. What is under way still ends as it would.
+func (c *combiner) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		close(c.quit)
 	}
 }
 
@@ -81,40 +137,46 @@ func (c *combiner) drain(batch []*waiter) {
 func (c *combiner) next() []*waiter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var batch []*waiter
-	taken := 0
-	for _, w := range c.queue {
-		if len(batch) == maxBatch {
-			break
+	for len(c.queue) > 0 {
+		batch := c.queue
+		if len(batch) <= maxBatch {
+			c.queue = nil
+		} else {
+			batch, c.queue = batch[:maxBatch:maxBatch], batch[maxBatch:]
 		}
-		taken++
-		if w.ctx.Err() == nil {
-			batch = append(batch, w)
+		waiting := batch[:0]
+		for _, w := range batch {
+			if w.ctx.Err() == nil {
+				waiting = append(waiting, w)
+			}
+		}
+		if clear(batch[len(waiting):]); len(waiting) > 0 {
+			return waiting
 		}
 	}
-	clear(c.queue[:taken])
-	c.queue = c.queue[taken:]
-	if batch == nil {
-		c.queue = nil
-		c.underWay--
-	}
-	return batch
+	c.queue = nil
+	c.underWay--
+	return nil
 }
 
 // send sends one batch, for as long as the most patient of it waits.
 func (c *combiner) send(batch []*waiter) {
-	var deadline time.Time
+	ctx, patience := batch[0].ctx, time.Time{}
 	cmds := make([]redis.Cmder, 0, 3*len(batch))
 	for _, w := range batch {
 		cmds = append(cmds, w.cmds...)
-		if d, ok := w.ctx.Deadline(); ok && d.After(deadline) {
-			deadline = d
+		if d, ok := w.ctx.Deadline(); ok && d.After(patience) {
+			ctx, patience = w.ctx, d
 		}
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
-	defer cancel()
 	c.exec(ctx, cmds)
-	for _, w := range batch {
-		close(w.done)
+	for i, w := range batch {
+		batch[i] = nil
+		w.done <- struct{}{}
 	}
+	c.mu.Lock()
+	if c.spare == nil && cap(batch) <= maxBatch {
+		c.spare = batch[:0]
+	}
+	c.mu.Unlock()
 }

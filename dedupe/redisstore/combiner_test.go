@@ -20,10 +20,15 @@ type gate struct {
 
 func newGate() (*combiner, gate) {
 	g := gate{make(chan []redis.Cmder), make(chan struct{})}
-	return &combiner{exec: func(_ context.Context, cmds []redis.Cmder) {
+	return newCombiner(func(_ context.Context, cmds []redis.Cmder) {
 		g.started <- cmds
 		<-g.release
-	}}, g
+	}), g
+}
+
+// ask sends commands as a caller does.
+func ask(ctx context.Context, c *combiner, cmds ...redis.Cmder) error {
+	return c.do(&waiter{ctx, cmds, make(chan struct{}, 1)})
 }
 
 func command(name string) redis.Cmder { return redis.NewCmd(context.Background(), name) }
@@ -64,7 +69,7 @@ func occupy(t *testing.T, c *combiner, g gate, all *sync.WaitGroup) {
 	t.Helper()
 	for range maxBatches {
 		all.Go(func() {
-			if err := c.do(within(t), command("first")); err != nil {
+			if err := ask(within(t), c, command("first")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -79,7 +84,7 @@ func TestCallersThatComeTogetherShareABatch(t *testing.T) {
 	const callers = 50
 	for range callers {
 		all.Go(func() {
-			if err := c.do(within(t), command("a"), command("b")); err != nil {
+			if err := ask(within(t), c, command("a"), command("b")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -102,18 +107,18 @@ func TestCallersThatComeTogetherShareABatch(t *testing.T) {
 
 func TestBatchesAreBoundedInSizeAndNumber(t *testing.T) {
 	var now, most, biggest, total atomic.Int64
-	c := &combiner{exec: func(_ context.Context, cmds []redis.Cmder) {
+	c := newCombiner(func(_ context.Context, cmds []redis.Cmder) {
 		raise(&most, now.Add(1))
 		raise(&biggest, int64(len(cmds)))
 		total.Add(int64(len(cmds)))
 		now.Add(-1)
-	}}
+	})
 	var all sync.WaitGroup
 	const callers, rounds = 400, 20
 	for range callers {
 		all.Go(func() {
 			for range rounds {
-				if err := c.do(within(t), command("a")); err != nil {
+				if err := ask(within(t), c, command("a")); err != nil {
 					t.Error(err)
 				}
 			}
@@ -136,7 +141,7 @@ func TestFullBatchLeavesTheRestForTheNext(t *testing.T) {
 	var all sync.WaitGroup
 	occupy(t, c, g, &all)
 	for range maxBatch + 10 {
-		all.Go(func() { _ = c.do(within(t), command("a")) })
+		all.Go(func() { _ = ask(within(t), c, command("a")) })
 	}
 	waitFor(t, c, maxBatch+10)
 	g.release <- struct{}{}
@@ -158,10 +163,10 @@ func TestCallerThatGaveUpIsNeverSentAndHoldsUpNobody(t *testing.T) {
 	occupy(t, c, g, &all)
 	ctx, cancel := context.WithCancel(within(t))
 	gone := make(chan error)
-	go func() { gone <- c.do(ctx, command("gone")) }()
+	go func() { gone <- ask(ctx, c, command("gone")) }()
 	waitFor(t, c, 1)
 	all.Go(func() {
-		if err := c.do(within(t), command("stays")); err != nil {
+		if err := ask(within(t), c, command("stays")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -185,7 +190,7 @@ func TestQueueOfCallersWhoAllGaveUpEndsTheTurn(t *testing.T) {
 	occupy(t, c, g, &all)
 	ctx, cancel := context.WithCancel(within(t))
 	for range 3 {
-		queued.Go(func() { _ = c.do(ctx, command("gone")) })
+		queued.Go(func() { _ = ask(ctx, c, command("gone")) })
 	}
 	waitFor(t, c, 3)
 	cancel()
@@ -195,7 +200,7 @@ func TestQueueOfCallersWhoAllGaveUpEndsTheTurn(t *testing.T) {
 	}
 	all.Wait()
 	idle(t, c)
-	all.Go(func() { _ = c.do(within(t), command("later")) })
+	all.Go(func() { _ = ask(within(t), c, command("later")) })
 	if cmds := <-g.started; cmds[0].Name() != "later" {
 		t.Errorf("afterwards, %v was sent", cmds)
 	}
@@ -218,11 +223,11 @@ func TestCallerLeavesAtItsDeadlineAndTheBatchStaysForTheOthers(t *testing.T) {
 	occupy(t, c, g, &all)
 	hasty, leave := context.WithTimeout(context.Background(), patience/2)
 	gone := make(chan error)
-	go func() { gone <- c.do(hasty, command("hasty")) }()
+	go func() { gone <- ask(hasty, c, command("hasty")) }()
 	waitFor(t, c, 1)
 	patient := within(t)
 	all.Go(func() {
-		if err := c.do(patient, command("patient")); err != nil {
+		if err := ask(patient, c, command("patient")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -239,5 +244,43 @@ func TestCallerLeavesAtItsDeadlineAndTheBatchStaysForTheOthers(t *testing.T) {
 	}
 	close(g.release)
 	all.Wait()
+	idle(t, c)
+}
+
+// TestGoroutinesStayForTheNextQueue and end with the combiner, however many
+// queues there have been.
+func TestGoroutinesStayForTheNextQueue(t *testing.T) {
+	c, g := newGate()
+	resting := func(want int) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.resting != want {
+			return fmt.Errorf("%d rest, want %d", c.resting, want)
+		}
+		return nil
+	}
+	for range 5 {
+		var all sync.WaitGroup
+		occupy(t, c, g, &all)
+		for range 2 {
+			all.Go(func() { _ = ask(within(t), c, command("a")) })
+		}
+		waitFor(t, c, 2)
+		g.release <- struct{}{} // its caller hands the queue over
+		<-g.started
+		g.release <- struct{}{}
+		g.release <- struct{}{}
+		all.Wait()
+		eventually(t, "one goroutine rests", func() error { return resting(1) })
+	}
+	var all sync.WaitGroup
+	occupy(t, c, g, &all)
+	all.Go(func() { _ = ask(within(t), c, command("a")) })
+	waitFor(t, c, 1)
+	c.close()
+	c.close()
+	close(g.release)
+	<-g.started
+	all.Wait() // what is under way ends as ever
 	idle(t, c)
 }

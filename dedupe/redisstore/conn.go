@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
 
 // conn is a client with the options it was made from. It counts its users, so
@@ -14,8 +16,9 @@ import (
 type conn struct {
 	options resolved
 	born    time.Time
+	times   *dedupe.Deadlines
 	// batches is the combiner for all keys, but in a cluster.
-	batches combiner
+	batches *combiner
 	// nodes are a cluster's combiners, by the address of the primary: a node that
 	// hangs shall not hold up the keys of the others.
 	nodes sync.Map
@@ -31,9 +34,9 @@ type conn struct {
 }
 
 func newConn(options resolved) *conn {
-	c := &conn{options: options, born: time.Now()}
+	c := &conn{options: options, born: time.Now(), times: dedupe.NewDeadlines(options.timeout)}
 	c.users.Store(1)
-	c.batches.exec = c.exec
+	c.batches = newCombiner(c.exec)
 	return c
 }
 
@@ -54,19 +57,22 @@ func (c *conn) release() {
 		return
 	}
 	c.once.Do(func() {})
+	c.batches.close()
+	c.nodes.Range(func(_, node any) bool { node.(*combiner).close(); return true })
+	c.times.Close()
 	if c.client != nil {
 		_ = c.client.Close() // there is nobody left to whom it matters
 	}
 }
 
-// send sends cmds, all of them on key, with those of other callers. See
+// send sends w's commands, all of them on key, with those of other callers. See
 // [combiner.do].
-func (c *conn) send(ctx context.Context, key string, cmds ...redis.Cmder) error {
-	batches, err := c.combinerOf(ctx, key)
+func (c *conn) send(w *waiter, key string) error {
+	batches, err := c.combinerOf(w.ctx, key)
 	if err != nil {
 		return err
 	}
-	return batches.do(ctx, cmds...)
+	return batches.do(w)
 }
 
 // combinerOf returns the combiner that serves key. It only groups: the client
@@ -74,7 +80,7 @@ func (c *conn) send(ctx context.Context, key string, cmds ...redis.Cmder) error 
 func (c *conn) combinerOf(ctx context.Context, key string) (*combiner, error) {
 	cluster, ok := c.client.(*redis.ClusterClient)
 	if !ok {
-		return &c.batches, nil
+		return c.batches, nil
 	}
 	node, err := cluster.MasterForKey(ctx, key)
 	if err != nil {
@@ -84,7 +90,7 @@ func (c *conn) combinerOf(ctx context.Context, key string) (*combiner, error) {
 	if found, ok := c.nodes.Load(addr); ok {
 		return found.(*combiner), nil
 	}
-	made, _ := c.nodes.LoadOrStore(addr, &combiner{exec: c.exec})
+	made, _ := c.nodes.LoadOrStore(addr, newCombiner(c.exec))
 	return made.(*combiner), nil
 }
 

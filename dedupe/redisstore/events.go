@@ -42,12 +42,18 @@ func (s *Store) Claim(ctx context.Context, key string, h dedupe.Hold, takeover b
 // answer to SET is not looked at, only its error: go-redis may have sent it
 // twice. The token in the value tells whose the event is.
 func (c *conn) claimNew(ctx context.Context, key string, h dedupe.Hold) (dedupe.Record, error) {
-	k := c.eventKey(key)
-	value := encode(letterInFlight, h.Token, 1, false, h)
+	q := newRequest(ctx, c.eventKey(key))
+	q.value, q.px = encode(letterInFlight, h.Token, 1, false, h), milliseconds(h.TTL)
 	for range 2 {
-		set := redis.NewBoolCmd(ctx, "set", k, value, "px", millis(h.TTL), "nx")
-		r, err := c.read(ctx, k, set)
+		if err := q.send(c, q.all[:3]); err != nil {
+			return dedupe.Record{}, err
+		}
+		r, err := q.record()
+		if q.setNew.Err() != nil {
+			err = q.setNew.Err()
+		}
 		if err != nil || r.State != dedupe.Absent {
+			q.free()
 			return r, err
 		}
 		// An old record kept SET from writing, and expired before GET.
@@ -55,32 +61,22 @@ func (c *conn) claimNew(ctx context.Context, key string, h dedupe.Hold) (dedupe.
 	return dedupe.Record{}, errVanished
 }
 
-// read looks an event up, in one round trip with the commands before.
-func (c *conn) read(ctx context.Context, k string, before ...redis.Cmder) (dedupe.Record, error) {
-	get := redis.NewStringCmd(ctx, "get", k)
-	left := redis.NewIntCmd(ctx, "pttl", k)
-	if err := c.send(ctx, k, append(before, get, left)...); err != nil {
-		return dedupe.Record{}, err
-	}
-	for _, cmd := range before {
-		if err := cmd.Err(); err != nil {
-			return dedupe.Record{}, err
-		}
-	}
-	value, err := get.Result()
+// record reads the answers to get and left.
+func (q *request) record() (dedupe.Record, error) {
+	value, err := q.get.Result()
 	if errors.Is(err, redis.Nil) {
 		return dedupe.Record{}, nil
 	}
 	if err == nil {
-		err = left.Err()
+		err = q.left.Err()
 	}
 	if err != nil {
 		return dedupe.Record{}, err
 	}
-	if left.Val() == -2 { // it expired between the two
+	if q.left.Val() == -2 { // it expired between the two
 		return dedupe.Record{}, nil
 	}
-	return decode(value, left.Val())
+	return decode(value, q.left.Val())
 }
 
 // Renew implements [dedupe.Store].
@@ -111,15 +107,16 @@ func (s *Store) change(ctx context.Context, operation string, script *redis.Scri
 // Complete implements [dedupe.Store].
 func (s *Store) Complete(ctx context.Context, key string, d dedupe.Done) error {
 	_, err := do(ctx, s, "complete", func(ctx context.Context, c *conn) (struct{}, error) {
-		k := c.eventKey(key)
-		set := redis.NewStatusCmd(ctx, "set", k, encodeMark(d.Mark), "px", millis(d.TTL))
-		if err := c.send(ctx, k, set); err != nil {
+		q := newRequest(ctx, c.eventKey(key))
+		q.value, q.px = encodeMark(d.Mark), milliseconds(d.TTL)
+		if err := q.send(c, q.all[3:]); err != nil {
 			return struct{}{}, err
 		}
-		if set.Err() == nil && set.Val() != "OK" {
+		defer q.free()
+		if q.set.Err() == nil && q.set.Val() != "OK" {
 			return struct{}{}, errReply
 		}
-		return struct{}{}, set.Err()
+		return struct{}{}, q.set.Err()
 	})
 	return err
 }
@@ -127,6 +124,11 @@ func (s *Store) Complete(ctx context.Context, key string, d dedupe.Done) error {
 // Lookup implements [dedupe.Store].
 func (s *Store) Lookup(ctx context.Context, key string) (dedupe.Record, error) {
 	return do(ctx, s, "lookup", func(ctx context.Context, c *conn) (dedupe.Record, error) {
-		return c.read(ctx, c.eventKey(key))
+		q := newRequest(ctx, c.eventKey(key))
+		if err := q.send(c, q.all[1:3]); err != nil {
+			return dedupe.Record{}, err
+		}
+		defer q.free()
+		return q.record()
 	})
 }

@@ -23,13 +23,13 @@ const (
 //
 // The time to live is in it so that the key's remaining one tells its age.
 func encode(letter, token string, attempt int, doubted bool, h dedupe.Hold) string {
-	var b strings.Builder
-	b.WriteString(letter)
-	for _, field := range []string{token, strconv.Itoa(attempt), flag(doubted), millis(h.Lease), millis(h.TTL)} {
-		b.WriteByte(':')
-		b.WriteString(field)
-	}
-	return b.String()
+	b := append(make([]byte, 0, 96), letter...)
+	b = append(append(b, ':'), token...)
+	b = strconv.AppendInt(append(b, ':'), int64(attempt), 10)
+	b = append(append(b, ':'), flag(doubted)...)
+	b = strconv.AppendInt(append(b, ':'), milliseconds(h.Lease), 10)
+	b = strconv.AppendInt(append(b, ':'), milliseconds(h.TTL), 10)
+	return string(b)
 }
 
 // decode reads the value of an event and the time that its key has left, in
@@ -42,8 +42,8 @@ func decode(value string, left int64) (dedupe.Record, error) {
 	if mark, ok := decodeMark(value); ok {
 		return dedupe.Record{State: dedupe.Completed, Mark: mark, Left: duration(left)}, nil
 	}
-	fields := strings.Split(value, ":")
-	if len(fields) != 6 {
+	fields, ok := split(value)
+	if !ok {
 		return dedupe.Record{}, dedupe.ErrCorrupt
 	}
 	attempt, err1 := strconv.ParseUint(fields[2], 10, 31)
@@ -70,6 +70,18 @@ func decode(value string, left int64) (dedupe.Record, error) {
 	return r, nil
 }
 
+// split takes the fields of a value apart.
+func split(value string) (fields [6]string, ok bool) {
+	for i := range fields {
+		var more bool
+		fields[i], value, more = strings.Cut(value, ":")
+		if more != (i < len(fields)-1) {
+			return fields, false
+		}
+	}
+	return fields, true
+}
+
 // decodeMark reads a done event: the mark in the one way it is written.
 func decodeMark(value string) (uint16, bool) {
 	if value == "" || value[0] > '9' {
@@ -84,10 +96,10 @@ func decodeMark(value string) (uint16, bool) {
 
 func encodeMark(mark uint16) string { return strconv.FormatUint(uint64(mark), 10) }
 
-// millis is d for Redis, which takes no time to live of 0.
-func millis(d time.Duration) string {
-	return strconv.FormatInt(max(1, d.Milliseconds()), 10)
-}
+// milliseconds is d for Redis, which takes no time to live of 0.
+func milliseconds(d time.Duration) int64 { return max(1, d.Milliseconds()) }
+
+func millis(d time.Duration) string { return strconv.FormatInt(milliseconds(d), 10) }
 
 func duration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 

@@ -100,9 +100,7 @@ func do[T any](ctx context.Context, s *Store, operation string, run func(context
 		return none, fmt.Errorf("redis: %s: %w", operation, err)
 	}
 	defer c.release()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.timeout)
-	defer cancel()
-	result, err := run(ctx, c)
+	result, err := run(c.times.Next(), c)
 	if err != nil {
 		s.recover(c, err)
 		return none, c.failure(operation, err)
