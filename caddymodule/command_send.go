@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"bytes"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,16 +15,6 @@ import (
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
 )
-
-func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
-		Name:  "webhook-dedupe",
-		Short: "Tools for the webhook_dedupe handler",
-		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(sendCommand())
-		},
-	})
-}
 
 // sending is one test delivery, as the command line describes it.
 type sending struct {
@@ -158,18 +147,3 @@ func (s *sending) signed(verifier *verify.Verifier) (header http.Header, body []
 }
 
 func newEventID() string { return "evt_" + strings.ToLower(rand.Text()) }
-
-// argument is a value of the command line: itself, or what a file (@file) or
-// standard input (@-) holds.
-func argument(value string) ([]byte, error) {
-	name, isFile := strings.CutPrefix(value, "@")
-	switch {
-	case !isFile:
-		return []byte(value), nil
-	case name == "":
-		return nil, errors.New("@ needs the name of a file, or - for standard input")
-	case name == "-":
-		return io.ReadAll(os.Stdin)
-	}
-	return os.ReadFile(name)
-}

@@ -105,6 +105,7 @@ func (d *delivery) authenticate() *refusal {
 	setBody(d.r, d.body)
 	req := d.verifyRequest()
 	if d.check, err = d.verifier.Verify(req, d.start); err != nil {
+		d.report.diagnosis = d.diagnostician.diagnose(req, d.start)
 		return d.unverified(err)
 	}
 	if !d.verifier.VerifyOnly() {

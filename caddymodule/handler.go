@@ -204,6 +204,7 @@ type settings struct {
 	app            *App
 	logger         *zap.Logger
 	verifier       *verify.Verifier
+	diagnostician  *diagnostician
 	policy         dedupe.Policy
 	replayGuard    bool
 	forwardReused  bool

@@ -97,14 +97,11 @@ func (h *Handler) setVerifier() (verify.Sender, error) {
 	if !known {
 		sender.RetryWindow = defaultRetryWindow
 	}
-	c := verify.Config{
-		Sender: h.Sender, Scheme: h.Signature, SecretFormat: h.SecretFormat,
-		EventID: h.EventID, PublicURL: h.PublicURL,
-	}
-	var err error
-	if c.Tolerance, err = parseTolerance(h.Tolerance); err != nil {
+	c, err := h.verifyConfig()
+	if err != nil {
 		return sender, err
 	}
+	h.diagnostician = &diagnostician{config: c}
 	if c.Secrets, err = h.secrets(); err != nil {
 		return sender, err
 	}
@@ -115,6 +112,15 @@ func (h *Handler) setVerifier() (verify.Sender, error) {
 		return sender, errors.New("event_id: bodies with several events are not supported yet")
 	}
 	return sender, h.checkVerifyOnly()
+}
+
+// verifyConfig is how the route verifies, but for its secrets.
+func (h *Handler) verifyConfig() (verify.Config, error) {
+	tolerance, err := parseTolerance(h.Tolerance)
+	return verify.Config{
+		Sender: h.Sender, Scheme: h.Signature, SecretFormat: h.SecretFormat,
+		EventID: h.EventID, PublicURL: h.PublicURL, Tolerance: tolerance,
+	}, err
 }
 
 func parseTolerance(s string) (time.Duration, error) {

@@ -33,6 +33,8 @@ type report struct {
 	secret  int // 1 is the first
 	doneAt  time.Time
 	reused  bool
+	// diagnosis is what is odd about a delivery that does not verify.
+	diagnosis []string
 	// mu guards err against a chain that was given up and reads placeholders on.
 	mu  sync.Mutex
 	err error
@@ -132,6 +134,7 @@ func (d *delivery) logFields() []zap.Field {
 	add(d.r.Context().Err() != nil, zap.Bool("sender_gone", true))
 	add(d.DryRun, zap.Bool("dry_run", true))
 	add(rep.err != nil, zap.Error(rep.err))
+	add(len(rep.diagnosis) > 0, zap.Strings("diagnosis", rep.diagnosis))
 	return append(fields, d.extra...)
 }
 

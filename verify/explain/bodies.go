@@ -107,7 +107,15 @@ func replaced(b []byte, from, to string) []byte {
 	return bytes.ReplaceAll(b, []byte(from), []byte(to))
 }
 
-func compressed(b []byte) bool { return len(b) > 0 && (decompress(b) != nil || !utf8.Valid(b)) }
+// compressed tells by the first bytes: those of gzip, zstd and zlib, or no text.
+func compressed(b []byte) bool {
+	for _, magic := range []string{"\x1f\x8b", "\x28\xb5\x2f\xfd", "\x78\x01", "\x78\x9c", "\x78\xda"} {
+		if bytes.HasPrefix(b, []byte(magic)) {
+			return true
+		}
+	}
+	return !utf8.Valid(b[:min(len(b), 64)]) && !utf8.Valid(b)
+}
 
 // decompress undoes gzip or deflate, up to a size that no webhook has.
 func decompress(b []byte) []byte {

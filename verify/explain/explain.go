@@ -8,9 +8,6 @@ package explain
 
 import (
 	"errors"
-	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
@@ -47,10 +44,9 @@ type Report struct {
 	Secret int
 	// Timestamp is the signed time; zero if none is signed.
 	Timestamp time.Time
-	// EventID is the id of the event, or the first of a batch; IDError is why
-	// there is none.
-	EventID verify.ID
-	IDError error
+	// EventIDs are the ids of the events; IDError is why there is none.
+	EventIDs []verify.ID
+	IDError  error
 	// Reason is why the delivery is refused: an error of package verify, or of
 	// the configuration itself.
 	Reason error
@@ -84,7 +80,7 @@ func Explain(in Input) Report {
 	if rep.Verified {
 		return rep
 	}
-	rep.Clues = clues(in)
+	rep.Clues = Clues(in)
 	if errors.Is(rep.Reason, verify.ErrStale) {
 		return rep // the signature is right: the reason says how the time is wrong
 	}
@@ -101,7 +97,7 @@ func (rep *Report) judge(v *verify.Verifier, in Input) {
 		return
 	}
 	rep.Verified, rep.Secret, rep.Timestamp = true, res.Secret, res.Timestamp
-	rep.EventID, rep.IDError = v.EventID(in.Request, res)
+	rep.EventIDs, rep.IDError = v.EventIDs(in.Request, res)
 }
 
 // attempt is one combination of a configuration and a request.
@@ -139,39 +135,4 @@ func schemes(c verify.Config) []verify.Scheme {
 	}
 	sender, _ := verify.SenderNamed(c.Sender)
 	return sender.Schemes
-}
-
-// clues looks at what needs no trying.
-func clues(in Input) (found []Finding) {
-	add := func(code, format string, args ...any) {
-		found = append(found, Finding{code, fmt.Sprintf(format, args...)})
-	}
-	h := in.Request.Header
-	var expected []string
-	present := false
-	for _, s := range schemes(in.Config) {
-		for _, name := range s.Headers {
-			expected = append(expected, http.CanonicalHeaderKey(name))
-			if len(h.Values(name)) == 0 {
-				continue
-			}
-			present = true
-			if at := s.Timestamp.Header; at != "" && len(h.Values(at)) == 0 {
-				add("timestamp-missing", "The delivery has no header %s, which holds the time that is signed.", http.CanonicalHeaderKey(at))
-			}
-		}
-	}
-	if !present && len(expected) > 0 {
-		add("header-missing", "The delivery has no header %s.", strings.Join(expected, " or "))
-		if others := SignatureHeaders(h); len(others) > 0 {
-			add("header-other", "It has %s.", strings.Join(others, ", "))
-		}
-	}
-	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" && !compressed(in.Request.Body) {
-		add("body-decompressed", "The Content-Encoding header tells of a compressed body, and the saved body is not compressed: what was signed may be lost.")
-	}
-	if n := contentLength(h); n >= 0 && n != len(in.Request.Body) {
-		add("body-length", "The Content-Length header says %d bytes, and the saved body has %d.", n, len(in.Request.Body))
-	}
-	return found
 }

@@ -191,7 +191,7 @@ func TestAGenuineDeliveryIsIdentified(t *testing.T) {
 	d := paymos()
 	d.route = sender("paymos", "other", secret)
 	rep := Explain(d.input(t, nil))
-	if !rep.Verified || rep.Secret != 1 || rep.EventID.Text != "evt_1" || !rep.Timestamp.Equal(noon) || rep.Reason != nil {
+	if !rep.Verified || rep.Secret != 1 || len(rep.EventIDs) != 1 || rep.EventIDs[0].Text != "evt_1" || !rep.Timestamp.Equal(noon) || rep.Reason != nil {
 		t.Errorf("%+v", rep)
 	}
 	d.body = "{}"
@@ -228,7 +228,15 @@ func TestCluesTellWhatIsOddAtFirstSight(t *testing.T) {
 		"header-missing":    func(in *Input) { in.Request.Header = http.Header{} },
 		"header-other":      func(in *Input) { in.Request.Header = http.Header{"X-Hub-Signature-256": {"sha256=00"}} },
 		"body-decompressed": func(in *Input) { in.Request.Header.Set("Content-Encoding", "gzip"); in.Config.Secrets[0].Value = "x" },
-		"body-length":       func(in *Input) { in.Request.Header.Set("Content-Length", "3"); in.Config.Secrets[0].Value = "x" },
+		"body-compressed": func(in *Input) {
+			in.Request.Header.Set("Content-Encoding", "gzip")
+			in.Request.Body = []byte(gzipped(body))
+		},
+		"timestamp-missing":    func(in *Input) { in.Request.Header.Set("X-Webhook-Signature", "v1=00") },
+		"timestamp-unreadable": func(in *Input) { in.Request.Header.Set("X-Webhook-Signature", "t=noon,v1=00") },
+		"timestamp-unit":       func(in *Input) { in.Request.Header.Set("X-Webhook-Signature", "t=1767225600000,v1=00") },
+		"timestamp-age":        func(in *Input) { in.Request.Header.Set("X-Webhook-Signature", "t=1767220000,v1=00") },
+		"body-length":          func(in *Input) { in.Request.Header.Set("Content-Length", "3"); in.Config.Secrets[0].Value = "x" },
 	} {
 		found := false
 		for _, c := range Explain(paymos().input(t, change)).Clues {

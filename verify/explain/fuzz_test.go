@@ -25,7 +25,7 @@ func FuzzReadingADeliveryNeverPanics(f *testing.F) {
 			Request: &verify.Request{Method: "POST", URI: "/", Header: h, Body: []byte(b)},
 			Now:     noon,
 		}
-		clues(in)
+		Clues(in)
 		repairs(in)
 		if string(in.Request.Body) != b {
 			t.Error("the delivery was changed")

@@ -172,6 +172,19 @@ func unitOf(s string, now time.Time) string {
 	return ""
 }
 
+// instant is the time that s says in a unit in which it can be read.
+func instant(s, unit string) time.Time {
+	if unit == verify.RFC3339 {
+		t, _ := time.Parse(time.RFC3339, s)
+		return t
+	}
+	n, _ := strconv.ParseInt(s, 10, 64)
+	if unit == verify.UnixMillis {
+		return time.UnixMilli(n)
+	}
+	return time.Unix(n, 0)
+}
+
 func timestampHeaders(h http.Header, now time.Time) (found []verify.Timestamp) {
 	for _, name := range names(h) {
 		if unit := unitOf(h.Get(name), now); unit != "" && !strings.ContainsAny(name, "_.") {
@@ -192,9 +205,11 @@ func idHeaders(h http.Header) (found []string) {
 	return found
 }
 
-// SignatureHeaders are the headers of a request that hold signatures of a known
-// sender, or look like it: each with the senders that use it.
-func SignatureHeaders(h http.Header) (found []string) {
+// signatureHeaders are the headers of a request that hold signatures of a known
+// sender, each with the senders that use it, or look like it. Their names are
+// the client's: they are bounded.
+func signatureHeaders(h http.Header) (found []string) {
+	const most, longest = 5, 64
 	users := map[string][]string{}
 	for _, sender := range verify.Senders() {
 		s, _ := verify.SenderNamed(sender)
@@ -210,6 +225,7 @@ func SignatureHeaders(h http.Header) (found []string) {
 	for _, name := range names(h) {
 		lower := strings.ToLower(name)
 		switch {
+		case len(found) == most || len(name) > longest:
 		case len(users[name]) > 0:
 			found = append(found, name+" (a header of "+strings.Join(users[name], ", ")+")")
 		case strings.Contains(lower, "signature"), strings.Contains(lower, "hmac"):
