@@ -95,6 +95,24 @@ func TestLateUnwrittenCompletionCountsAgainstARedelivery(t *testing.T) {
 	})
 }
 
+// TestStoreThatIsAwayIsTriedNowAndThen: soon at first, then every few seconds.
+func TestStoreThatIsAwayIsTriedNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := alone(t)
+		unwritten(t, p, false)
+		before := p.line.count("complete")
+		pass(time.Second)
+		if n := p.line.count("complete") - before; n < 3 || n > 5 {
+			t.Errorf("tried %d times in the first second", n)
+		}
+		before = p.line.count("complete")
+		pass(time.Hour)
+		if n := p.line.count("complete") - before; n < 700 || n > 730 {
+			t.Errorf("tried %d times in an hour, want every 5s", n)
+		}
+	})
+}
+
 // TestCloseWritesWhatWaits, as soon as the store is back.
 func TestCloseWritesWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

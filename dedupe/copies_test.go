@@ -63,9 +63,13 @@ func TestCopiesOfAFailedDeliveryAreInFlight(t *testing.T) {
 				wait := p.copies(t.Context(), 10, event, policy)
 				pass(time.Second)
 				p.settle(c, outcome)
+				again := time.Second
+				if outcome == dedupe.OutcomeUnanswered {
+					again = policy.Lease
+				}
 				for _, v := range wait() {
-					if v.Result != dedupe.ResultInFlight || v.Claim != nil || v.RetryAfter <= 0 {
-						t.Errorf("got %+v, want in flight, to come again", v)
+					if v.Result != dedupe.ResultInFlight || v.Claim != nil || v.RetryAfter != again {
+						t.Errorf("got %+v, want in flight, to come again after %v", v, again)
 					}
 				}
 				if n := p.line.count("claim"); n != 1 {

@@ -101,6 +101,30 @@ func TestForgottenClaimIsPutBack(t *testing.T) {
 	})
 }
 
+// TestForgottenTakeoverStaysDoubtful: a store that lost its data learns that an
+// earlier try may have been processed, however the owner tells it of its claim.
+func TestForgottenTakeoverStaysDoubtful(t *testing.T) {
+	for _, renewed := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := alone(t)
+			p.settle(p.owns(dedupe.ResultFirst), dedupe.OutcomeUnanswered)
+			pass(policy.Lease)
+			c := p.owns(dedupe.ResultPossibleRepeat)
+			p.line.lead(memstore.New(nil))
+			if renewed {
+				pass(policy.Lease / 3)
+				if r := p.record(); r.State != dedupe.InFlight || !r.Doubted || r.Attempt != 2 {
+					t.Errorf("put back as %+v, want it doubted, attempt 2", r)
+				}
+			}
+			p.settle(c, dedupe.OutcomeRefused)
+			if again := p.owns(dedupe.ResultPossibleRepeat); again.Attempt() != 3 {
+				t.Errorf("attempt %d, want 3", again.Attempt())
+			}
+		})
+	}
+}
+
 // takenOver is a claim of p that other has taken over.
 func takenOver(t *testing.T, p, other process) (old, current *dedupe.Claim) {
 	t.Helper()

@@ -98,6 +98,28 @@ func TestWatcherStaysForLaterCopies(t *testing.T) {
 	})
 }
 
+// TestWatcherStaysForThePatientOnes: one that waits for less does not send the
+// others away.
+func TestWatcherStaysForThePatientOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memstore.New(nil)
+		owner, p := start(t, shared), start(t, shared)
+		c := owner.owns(dedupe.ResultFirst)
+		patient := p.copies(t.Context(), 1, event, policy)
+		pass(100 * time.Millisecond)
+		hurried := policy
+		hurried.Wait = time.Second
+		if v := p.copies(t.Context(), 1, event, hurried)()[0]; v.Result != dedupe.ResultInFlight {
+			t.Errorf("the hurried one: %+v", v)
+		}
+		pass(2 * time.Second)
+		owner.settle(c, dedupe.OutcomeAccepted)
+		if v := patient()[0]; v.Result != dedupe.ResultDuplicate {
+			t.Errorf("the patient one: %+v", v)
+		}
+	})
+}
+
 // TestWatcherOutlastsAnOutage: a store that cannot be looked at says nothing.
 func TestWatcherOutlastsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -128,10 +150,14 @@ func TestWatchedDeathFreesTheNextAttempt(t *testing.T) {
 		}
 		p := start(t, shared)
 		pass(policy.Lease - 2*time.Second)
+		begin := time.Now()
 		for _, v := range p.copies(t.Context(), 5, event, policy)() {
-			if v.Result != dedupe.ResultInFlight || v.Claim != nil {
-				t.Errorf("got %+v, want in flight", v)
+			if v.Result != dedupe.ResultInFlight || v.Claim != nil || v.RetryAfter != time.Second {
+				t.Errorf("got %+v, want in flight, and free now", v)
 			}
+		}
+		if late := time.Since(begin) - 2*time.Second; late < 0 || late > 500*time.Millisecond {
+			t.Errorf("told %v after the lease was over, want at most one pace", late)
 		}
 		pass(0)
 		p.settle(p.owns(dedupe.ResultPossibleRepeat), dedupe.OutcomeAccepted)

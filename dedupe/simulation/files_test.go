@@ -9,20 +9,6 @@ import (
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe/filestore"
 )
 
-// TestHistoriesKeepThePromiseOnFiles: the same over the file store, fewer for
-// what its disk costs.
-func TestHistoriesKeepThePromiseOnFiles(t *testing.T) {
-	t.Parallel()
-	for seed := uint64(1); seed <= 100; seed++ {
-		open := func(now func() time.Time) (dedupe.Store, error) {
-			return filestore.Open(t.TempDir(), filestore.Options{Now: now})
-		}
-		for _, v := range liveOver(t, open, seed, mutant{}, false).violations {
-			t.Errorf("seed %d: %s", seed, v)
-		}
-	}
-}
-
 // TestFilesFollowTheModel: every sequence of three steps.
 func TestFilesFollowTheModel(t *testing.T) {
 	now := epoch
@@ -36,7 +22,7 @@ func TestFilesFollowTheModel(t *testing.T) {
 		count++
 		return &machine{
 			store: store, key: dedupe.Key("model", fmt.Sprint(count), ""),
-			wait: func(d time.Duration) { now = now.Add(d) }, claimants: make(map[string]claimant),
+			wait: func(d time.Duration) { now = now.Add(d) },
 		}
 	})
 	if err != nil {

@@ -15,7 +15,8 @@ type gateway struct {
 	id   int
 	gate *dedupe.Gate
 	// skew is how wrong its clock is.
-	skew time.Duration
+	skew   time.Duration
+	policy dedupe.Policy
 
 	dead   bool
 	diedAt time.Duration
@@ -34,8 +35,11 @@ type gateway struct {
 
 func (w *world) newGateway() *gateway {
 	g := &gateway{
-		w: w, id: len(w.gateways), skew: w.between(-10*time.Minute, 10*time.Minute),
+		w: w, id: len(w.gateways), skew: w.between(-10*time.Minute, 10*time.Minute), policy: w.plan.policy,
 		claimed: make(map[string]string), failedAt: make(map[string]time.Duration),
+	}
+	if w.chance(0.3) { // it is being configured anew
+		g.policy.Lease = w.between(leaseTime/2, 2*leaseTime)
 	}
 	g.gate = dedupe.New(client{g}, dedupe.Options{Clock: clock{g}, Observer: observer{g}, Timeout: storeTimeout})
 	w.gateways = append(w.gateways, g)

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe/filestore"
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe/memstore"
 )
 
 var (
 	seedFlag      = flag.Uint64("seed", 0, "run only the history of this seed, and tell it")
-	historiesFlag = flag.Uint64("histories", 3000, "how many histories to run")
+	historiesFlag = flag.Uint64("histories", 3000, "how many histories to run in memory; a thirtieth on files, a tenth on Redis")
 )
 
 // history is what is left of a world when it is over.
@@ -54,10 +55,10 @@ func liveOver(t *testing.T, open opener, seed uint64, m mutant, recording bool) 
 			t.Fatal(err)
 		}
 		defer store.Close()
+		w.store = &compared{Store: store, w: w, ideal: make(map[string]noted)}
 		if m.store != nil {
-			store = m.store(store)
+			w.store = m.store(w.store)
 		}
-		w.store = store
 		for range w.plan.gateways {
 			w.slots = append(w.slots, w.newGateway())
 		}
@@ -80,25 +81,54 @@ func (w *world) storeTime() time.Time {
 	return t
 }
 
-// TestHistoriesKeepThePromise is the proof: no history breaks an invariant.
+// TestHistoriesKeepThePromise is the proof: no history breaks an invariant, and
+// the store does nothing in any of them but what the model says.
 func TestHistoriesKeepThePromise(t *testing.T) {
+	t.Parallel()
+	prove(t, *historiesFlag, 4, func(*testing.T, int) opener { return inMemory })
+}
+
+// TestHistoriesKeepThePromiseOnFiles: the same over the file store, fewer for
+// what its disk costs.
+func TestHistoriesKeepThePromiseOnFiles(t *testing.T) {
+	t.Parallel()
+	prove(t, *historiesFlag/30, 2, func(t *testing.T, _ int) opener {
+		return func(now func() time.Time) (dedupe.Store, error) {
+			return filestore.Open(t.TempDir(), filestore.Options{Now: now})
+		}
+	})
+}
+
+// TestHistoriesKeepThePromiseOnRedis: the same over a real Redis, whose scripts
+// and keys decide, fewer for what the way there costs.
+func TestHistoriesKeepThePromiseOnRedis(t *testing.T) {
+	t.Parallel()
+	socket := startRedis(t)
+	prove(t, *historiesFlag/10, 4, func(t *testing.T, n int) opener {
+		return onRedis(openDatabase(t, socket, n), outside(t))
+	})
+}
+
+// prove runs the histories of the seeds from 1 to count, several at a time, each
+// with what open opens for its worker.
+func prove(t *testing.T, count uint64, workers int, open func(t *testing.T, worker int) opener) {
 	if *seedFlag != 0 {
-		h := live(t, *seedFlag, mutant{}, true)
+		h := liveOver(t, open(t, 0), *seedFlag, mutant{}, true)
 		t.Log("\n" + h.story)
 		for _, v := range h.violations {
 			t.Error(v)
 		}
 		return
 	}
-	var next, steps atomic.Uint64
-	for worker := range 4 {
+	name := t.Name()
+	var next atomic.Uint64
+	for worker := range workers {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
-			for seed := next.Add(1); seed <= *historiesFlag && !t.Failed(); seed = next.Add(1) {
-				h := live(t, seed, mutant{}, false)
-				steps.Add(uint64(h.steps))
-				for _, v := range h.violations {
-					t.Errorf("seed %d: %s\n\treplay: go test ./dedupe/simulation -run Keep -seed %d -v", seed, v, seed)
+			open := open(t, worker)
+			for seed := next.Add(1); seed <= count && !t.Failed(); seed = next.Add(1) {
+				for _, v := range liveOver(t, open, seed, mutant{}, false).violations {
+					t.Errorf("seed %d: %s\n\treplay: go test ./dedupe/simulation -run '%s$' -seed %d -v", seed, v, name, seed)
 				}
 			}
 		})

@@ -6,122 +6,109 @@ import (
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
 
-// The times of the model: a step is half a lease, and a record lives for five.
-const (
-	modelStep  = 10 * time.Second
-	modelLease = 2 * modelStep
-	modelTTL   = 5 * modelStep
-	modelMark  = 7
-)
-
-// step is one thing that can happen to a record.
-type step struct {
-	op  string
-	who string // a token
+// asked is one operation on a record, as a store is asked for it.
+type asked struct {
+	op   string // claim, take over, renew, complete, release, doubt or look up
+	hold dedupe.Hold
+	done dedupe.Done
 }
 
-// claimant is one side of the steps: what it knows of its claim.
-type claimant struct {
-	attempt int
-	doubted bool
-}
-
-// model is the state machine written out: a record, the claimants, and what
-// each step makes of them. It shares no code with any store.
-type model struct {
-	record    dedupe.Record
-	claimants map[string]claimant
-}
-
-// reply is what a step tells its caller.
-type reply struct {
+// told is what the store answers.
+type told struct {
 	record dedupe.Record // of a claim or a look
 	owned  bool          // of a renewal
 }
 
-// next is the transition table.
-func (m model) next(s step) (model, reply) {
-	r := m.record
-	me := m.claimants[s.who]
-	mine := r.Token == s.who && s.who != ""
-	live := r.LeaseLeft > 0
-
-	fresh := func(state dedupe.State, attempt int, doubted bool) dedupe.Record {
-		n := dedupe.Record{State: state, Attempt: attempt, Doubted: doubted, Left: modelTTL}
+// transition is the state machine written out: what an operation makes of a
+// record, and what its caller is told. It shares no code with any store.
+func transition(r dedupe.Record, a asked) (dedupe.Record, told) {
+	h := a.hold
+	mine := r.Token == h.Token
+	lapsed := r.LeaseLeft == 0
+	under := func(state dedupe.State, attempt int, doubted bool) dedupe.Record {
+		n := dedupe.Record{State: state, Attempt: attempt, Doubted: doubted, Left: h.TTL}
 		if state == dedupe.InFlight || state == dedupe.InDoubt {
-			n.Token, n.LeaseLeft = s.who, modelLease
+			n.Token, n.LeaseLeft = h.Token, h.Lease
 		}
 		return n
 	}
-	out := reply{}
-	switch s.op {
+	switch a.op {
 	case "claim", "take over":
 		switch r.State {
 		case dedupe.Absent:
-			r = fresh(dedupe.InFlight, 1, false)
+			r = under(dedupe.InFlight, 1, false)
 		case dedupe.Failed:
-			r = fresh(dedupe.InFlight, r.Attempt+1, r.Doubted)
+			r = under(dedupe.InFlight, r.Attempt+1, r.Doubted)
 		case dedupe.InFlight:
 			if mine {
-				r = fresh(dedupe.InFlight, r.Attempt, r.Doubted)
-			} else if !live && s.op == "take over" {
-				r = fresh(dedupe.InFlight, r.Attempt+1, true)
+				r = under(dedupe.InFlight, r.Attempt, r.Doubted)
+			} else if lapsed && a.op == "take over" {
+				r = under(dedupe.InFlight, r.Attempt+1, true)
 			}
 		case dedupe.InDoubt:
-			if !live && s.op == "take over" {
-				r = fresh(dedupe.InFlight, r.Attempt+1, true)
+			if lapsed && a.op == "take over" {
+				r = under(dedupe.InFlight, r.Attempt+1, true)
 			}
 		}
-		if r.State == dedupe.InFlight && r.Token == s.who {
-			m = m.with(s.who, claimant{r.Attempt, r.Doubted})
-		}
-		out.record = r
+		return r, told{record: r}
+	case "look up":
+		return r, told{record: r}
 	case "renew":
 		switch {
 		case r.State == dedupe.Absent:
-			r = fresh(dedupe.InFlight, me.attempt, me.doubted)
-			out.owned = true
+			return under(dedupe.InFlight, h.Attempt, h.Doubted), told{owned: true}
 		case r.State == dedupe.InFlight && mine:
-			r = fresh(dedupe.InFlight, r.Attempt, r.Doubted)
-			out.owned = true
+			return under(dedupe.InFlight, r.Attempt, r.Doubted), told{owned: true}
 		}
 	case "complete":
 		if r.State != dedupe.Completed {
-			r = dedupe.Record{State: dedupe.Completed, Mark: modelMark, Left: modelTTL}
+			r = dedupe.Record{State: dedupe.Completed, Mark: a.done.Mark, Left: a.done.TTL}
 		}
 	case "release":
 		switch {
-		case r.State == dedupe.Absent && me.doubted:
-			r = fresh(dedupe.Failed, me.attempt, true)
+		case r.State == dedupe.Absent && h.Doubted:
+			r = under(dedupe.Failed, h.Attempt, true)
 		case (r.State == dedupe.InFlight || r.State == dedupe.InDoubt) && mine:
-			r = fresh(dedupe.Failed, r.Attempt, r.Doubted)
+			r = under(dedupe.Failed, r.Attempt, r.Doubted)
 		}
 	case "doubt":
 		switch {
 		case r.State == dedupe.Absent:
-			r = fresh(dedupe.InDoubt, me.attempt, true)
+			r = under(dedupe.InDoubt, h.Attempt, true)
 		case (r.State == dedupe.InFlight || r.State == dedupe.InDoubt) && mine:
-			r = fresh(dedupe.InDoubt, r.Attempt, true)
-		}
-	case "wait":
-		r.LeaseLeft = max(0, r.LeaseLeft-modelStep)
-		r.Left -= modelStep
-		if r.Left <= 0 {
-			r = dedupe.Record{}
+			r = under(dedupe.InDoubt, r.Attempt, true)
 		}
 	}
-	m.record = r
-	return m, out
+	return r, told{}
 }
 
-// with is m, in which who knows c.
-func (m model) with(who string, c claimant) model {
-	all := map[string]claimant{who: c}
-	for w, old := range m.claimants {
-		if w != who {
-			all[w] = old
-		}
+// outcomes are all that the contract lets an operation make of a record: beside
+// the transition, a claim repeated by its owner may leave the lease as it is, and
+// completing a done event may start its time to live afresh.
+func outcomes(r dedupe.Record, a asked) []outcome {
+	to, said := transition(r, a)
+	all := []outcome{{to, said}}
+	switch {
+	case (a.op == "claim" || a.op == "take over") && r.OwnedBy(a.hold.Token):
+		all = append(all, outcome{r, told{record: r}})
+	case a.op == "complete" && r.State == dedupe.Completed:
+		all = append(all, outcome{dedupe.Record{State: dedupe.Completed, Mark: a.done.Mark, Left: a.done.TTL}, told{}})
 	}
-	m.claimants = all
-	return m
+	return all
+}
+
+// outcome is a record after an operation, and what the caller is told.
+type outcome struct {
+	record dedupe.Record
+	told   told
+}
+
+// later is r when d has passed.
+func later(r dedupe.Record, d time.Duration) dedupe.Record {
+	r.LeaseLeft = max(0, r.LeaseLeft-d)
+	r.Left -= d
+	if r.Left <= 0 {
+		return dedupe.Record{}
+	}
+	return r
 }

@@ -137,7 +137,7 @@ func (k *call) finish(err error) {
 		w.note("g%d: %s %s #%d is unanswered", k.g.id, k.op, k.key, count(k.token))
 		k.g.failedAt[k.op+" "+k.key] = w.time()
 		if l := w.claims[k.token]; l != nil && k.op == "renew" {
-			l.cutOff = append(l.cutOff, span{k.issued, w.time() + leaseTime/6})
+			l.cutOff = append(l.cutOff, span{k.issued, w.time() + l.length/6})
 		}
 	}
 	if k.op == "claim" {
@@ -149,6 +149,7 @@ func (k *call) finish(err error) {
 // lease is what the store was told about one claim.
 type lease struct {
 	key       string
+	length    time.Duration
 	claimedAt time.Duration
 	written   time.Duration // when its lease last started afresh
 	ended     time.Duration // when it was released or done; -1 before
@@ -156,11 +157,11 @@ type lease struct {
 }
 
 // touch notes that a lease starts afresh.
-func (w *world) touch(key, token string) {
-	l := w.claims[token]
+func (w *world) touch(key string, h dedupe.Hold) {
+	l := w.claims[h.Token]
 	if l == nil {
-		l = &lease{key: key, claimedAt: w.time()}
-		w.claims[token] = l
+		l = &lease{key: key, length: h.Lease, claimedAt: w.time()}
+		w.claims[h.Token] = l
 	}
 	l.written, l.ended = w.time(), -1
 }
@@ -171,7 +172,7 @@ func (c client) Claim(_ context.Context, key string, h dedupe.Hold, takeover boo
 		r, err = w.store.Claim(context.Background(), key, h, takeover)
 		w.note("store: g%d claims %s #%d: %s #%d attempt %d doubted %v lease %v", c.g.id, key, count(h.Token), r.State, count(r.Token), r.Attempt, r.Doubted, r.LeaseLeft)
 		if r.OwnedBy(h.Token) {
-			w.touch(key, h.Token)
+			w.touch(key, h)
 		}
 	})
 	if lost != nil {
@@ -186,7 +187,7 @@ func (c client) Renew(_ context.Context, key string, h dedupe.Hold) (ok bool, er
 		ok, err = w.store.Renew(context.Background(), key, h)
 		w.note("store: g%d renews %s #%d: %v", c.g.id, key, count(h.Token), ok)
 		if ok {
-			w.touch(key, h.Token)
+			w.touch(key, h)
 		}
 	})
 	if lost != nil {
@@ -237,7 +238,7 @@ func (c client) Doubt(_ context.Context, key string, h dedupe.Hold) (err error) 
 		r, _ := w.store.Lookup(context.Background(), key)
 		w.note("store: g%d doubts %s #%d: %s #%d", c.g.id, key, count(h.Token), r.State, count(r.Token))
 		if r.State == dedupe.InDoubt && r.Token == h.Token {
-			w.touch(key, h.Token)
+			w.touch(key, h)
 		}
 	})
 	if lost != nil {

@@ -71,11 +71,11 @@ func (w *world) excused(d *delivery) bool {
 	if l == nil {
 		return false
 	}
-	lapse := l.written + leaseTime
+	lapse := l.written + l.length
 	if w.time() < lapse {
 		return false
 	}
-	if d.settled >= 0 && d.settled+leaseTime <= w.time() {
+	if d.settled >= 0 && d.settled+l.length <= w.time() {
 		return true
 	}
 	g := d.gateway
@@ -84,7 +84,7 @@ func (w *world) excused(d *delivery) bool {
 	if g.dead {
 		off = append(off, span{g.diedAt, lapse})
 	}
-	return covered(span{l.written, lapse}, off) >= leaseTime/2
+	return covered(span{l.written, lapse}, off) >= l.length/2
 }
 
 // behind is how late a process that watches the delivery of another one may
@@ -100,7 +100,7 @@ func (w *world) checkInFlight(a *attempt) {
 	}
 	unseen, ok := a.gateway.failedAt["lookup "+e.key]
 	for _, l := range w.claims {
-		over := l.written + leaseTime
+		over := l.written + l.length
 		if l.ended >= 0 {
 			over = min(over, l.ended)
 		}

@@ -13,6 +13,23 @@ import (
 
 var depthFlag = flag.Int("depth", 4, "how many steps the exhaustive search goes deep")
 
+// The times of the search: a step is half a lease of a's, or all of b's, and a
+// record lives for five.
+const (
+	modelStep = 10 * time.Second
+	modelTTL  = 5 * modelStep
+	modelMark = 7
+)
+
+var modelLeases = map[string]time.Duration{"a": 2 * modelStep, "b": modelStep}
+
+// step is one thing that can happen to a record: the time passes, or somebody
+// does something.
+type step struct {
+	op  string
+	who string // a token
+}
+
 // steps are all that can happen with two claimants.
 var steps = func() []step {
 	all := []step{{op: "wait"}}
@@ -24,12 +41,61 @@ var steps = func() []step {
 	return all
 }()
 
-// machine is a store under the steps of a model.
+// known is what the claimants know of their claims.
+type known struct{ a, b claimant }
+
+type claimant struct {
+	attempt int
+	doubted bool
+}
+
+func (k *known) of(who string) *claimant {
+	if who == "a" {
+		return &k.a
+	}
+	return &k.b
+}
+
+// ask is what a store is asked in a step.
+func (k known) ask(s step) asked {
+	c := k.of(s.who)
+	return asked{
+		op:   s.op,
+		hold: dedupe.Hold{Token: s.who, Attempt: c.attempt, Doubted: c.doubted, Lease: modelLeases[s.who], TTL: modelTTL},
+		done: dedupe.Done{Mark: modelMark, TTL: modelTTL},
+	}
+}
+
+// learn notes what a claimant was told.
+func (k *known) learn(s step, r dedupe.Record) {
+	if r.OwnedBy(s.who) {
+		*k.of(s.who) = claimant{r.Attempt, r.Doubted}
+	}
+}
+
+// model is a record that follows the transition table.
+type model struct {
+	record dedupe.Record
+	known
+}
+
+func (m model) next(s step) (model, told) {
+	if s.op == "wait" {
+		m.record = later(m.record, modelStep)
+		return m, told{}
+	}
+	var out told
+	m.record, out = transition(m.record, m.ask(s))
+	m.learn(s, out.record)
+	return m, out
+}
+
+// machine is a store under the same steps.
 type machine struct {
-	store     dedupe.Store
-	key       string
-	wait      func(time.Duration)
-	claimants map[string]claimant
+	store dedupe.Store
+	key   string
+	wait  func(time.Duration)
+	known
 }
 
 func newMachine(of func(dedupe.Store) dedupe.Store) *machine {
@@ -37,42 +103,41 @@ func newMachine(of func(dedupe.Store) dedupe.Store) *machine {
 	return &machine{
 		store: of(memstore.New(func() time.Time { return now })),
 		key:   "model:evt", wait: func(d time.Duration) { now = now.Add(d) },
-		claimants: make(map[string]claimant),
 	}
 }
 
 func asItIs(s dedupe.Store) dedupe.Store { return s }
 
-func (m *machine) next(s step) (out reply, err error) {
-	ctx := context.Background()
-	c := m.claimants[s.who]
-	h := dedupe.Hold{Token: s.who, Attempt: c.attempt, Doubted: c.doubted, Lease: modelLease, TTL: modelTTL}
-	switch s.op {
-	case "claim", "take over":
-		out.record, err = m.store.Claim(ctx, m.key, h, s.op == "take over")
-		if out.record.OwnedBy(s.who) {
-			m.claimants[s.who] = claimant{out.record.Attempt, out.record.Doubted}
-		}
-	case "renew":
-		out.owned, err = m.store.Renew(ctx, m.key, h)
-	case "complete":
-		err = m.store.Complete(ctx, m.key, dedupe.Done{Mark: modelMark, TTL: modelTTL})
-	case "release":
-		err = m.store.Release(ctx, m.key, h)
-	case "doubt":
-		err = m.store.Doubt(ctx, m.key, h)
-	case "wait":
+func (m *machine) next(s step) (told, error) {
+	if s.op == "wait" {
 		m.wait(modelStep)
+		return told{}, nil
 	}
+	out, err := ask(m.store, m.key, m.ask(s))
+	m.learn(s, out.record)
 	return out, err
 }
 
-func (m *machine) record() dedupe.Record {
-	r, err := m.store.Lookup(context.Background(), m.key)
-	if err != nil {
-		panic(err)
+// ask asks a store.
+func ask(s dedupe.Store, key string, a asked) (out told, err error) {
+	ctx := context.Background()
+	switch a.op {
+	case "claim", "take over":
+		out.record, err = s.Claim(ctx, key, a.hold, a.op == "take over")
+	case "renew":
+		out.owned, err = s.Renew(ctx, key, a.hold)
+	case "complete":
+		err = s.Complete(ctx, key, a.done)
+	case "release":
+		err = s.Release(ctx, key, a.hold)
+	case "doubt":
+		err = s.Doubt(ctx, key, a.hold)
+	case "look up":
+		out.record, err = s.Lookup(ctx, key)
+	default:
+		panic(a.op)
 	}
-	return r
+	return out, err
 }
 
 // replay does path on a new machine and reports where it differs from the model.
@@ -83,14 +148,15 @@ func replay(path []step, real *machine) error {
 		if err != nil {
 			return fmt.Errorf("%v: %w", path[:i+1], err)
 		}
-		var want reply
+		var want told
 		ideal, want = ideal.next(s)
 		if got != want {
 			return fmt.Errorf("%v: got %+v, the model says %+v", path[:i+1], got, want)
 		}
 	}
-	if got := real.record(); got != ideal.record {
-		return fmt.Errorf("%v: got %+v, the model says %+v", path, got, ideal.record)
+	got, err := ask(real.store, real.key, asked{op: "look up"})
+	if err != nil || got.record != ideal.record {
+		return fmt.Errorf("%v: got %+v, %v, the model says %+v", path, got.record, err, ideal.record)
 	}
 	return nil
 }
@@ -138,17 +204,10 @@ const maxAttempt = 4
 // TestEveryReachableStateFollowsTheModel tries every step in every state that
 // any sequence of steps leads to, and checks what must hold of every step.
 func TestEveryReachableStateFollowsTheModel(t *testing.T) {
-	type state struct {
-		record dedupe.Record
-		a, b   claimant
-	}
-	of := func(m model) state { return state{m.record, m.claimants["a"], m.claimants["b"]} }
-	paths := map[state][]step{of(model{}): nil}
-	models := map[state]model{of(model{}): {}}
+	paths := map[model][]step{{}: nil}
 	edges := 0
-	for queue := []state{of(model{})}; len(queue) > 0; queue = queue[1:] {
-		from := models[queue[0]]
-		path := paths[queue[0]]
+	for queue := []model{{}}; len(queue) > 0; queue = queue[1:] {
+		from, path := queue[0], paths[queue[0]]
 		for _, s := range steps {
 			to, out := from.next(s)
 			edges++
@@ -159,9 +218,9 @@ func TestEveryReachableStateFollowsTheModel(t *testing.T) {
 			if err := lawful(from.record, s, to.record, out); err != nil {
 				t.Fatalf("%v: %v", longer, err)
 			}
-			if _, seen := paths[of(to)]; !seen && to.record.Attempt <= maxAttempt {
-				paths[of(to)], models[of(to)] = longer, to
-				queue = append(queue, of(to))
+			if _, seen := paths[to]; !seen && to.record.Attempt <= maxAttempt {
+				paths[to] = longer
+				queue = append(queue, to)
 			}
 		}
 	}
@@ -172,7 +231,7 @@ func TestEveryReachableStateFollowsTheModel(t *testing.T) {
 }
 
 // lawful is what must hold of every step, whatever the table says.
-func lawful(from dedupe.Record, s step, to dedupe.Record, out reply) error {
+func lawful(from dedupe.Record, s step, to dedupe.Record, out told) error {
 	expired := s.op == "wait" && from.Left <= modelStep
 	owned := from.State == dedupe.InFlight && from.LeaseLeft > 0
 	switch {

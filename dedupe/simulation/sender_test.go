@@ -11,6 +11,7 @@ import (
 // event is one event of the sender and what really became of it.
 type event struct {
 	key        string
+	mark       uint16
 	doneAt     time.Duration // when done was written to the store; -1 before
 	acceptedAt time.Duration // when a gateway had an accepted answer; -1 before
 	deliveries []*delivery
@@ -46,7 +47,7 @@ func (w *world) senders() {
 		w.at(t, func() { w.attempt(s) })
 	}
 	for n := range w.plan.events {
-		e := &event{key: dedupe.Key("sim", fmt.Sprint("evt_", n), ""), doneAt: -1, acceptedAt: -1}
+		e := &event{key: dedupe.Key("sim", fmt.Sprint("evt_", n), ""), mark: uint16(n + 1), doneAt: -1, acceptedAt: -1}
 		w.events[e.key] = e
 		start := w.between(0, 5*time.Second)
 		for range 1 + w.rng.IntN(3) {
@@ -82,7 +83,7 @@ func (w *world) attempt(s *stream) {
 	w.after(w.between(0, time.Millisecond), func() {
 		g.act(func() {
 			go func() {
-				v, err := g.gate.Admit(ctx, dedupe.Event{Key: s.event.key}, w.plan.policy)
+				v, err := g.gate.Admit(ctx, dedupe.Event{Key: s.event.key, Mark: s.event.mark}, g.policy)
 				w.post(post{kind: postAdmitted, gate: g.id, id: a.id, do: func() { w.admitted(a, v, err) }})
 			}()
 		})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
@@ -65,6 +66,41 @@ func testLeases(t *testing.T, h Harness) {
 	}
 	s.doubt(key, heldAs(hold("b"), s.lookup(key)))
 	s.near("the lease of an event in doubt", s.lookup(key).LeaseLeft, lease)
+}
+
+// testOtherLeases: gateways may have different leases. The one that counts is
+// the owner's, whoever asks.
+func testOtherLeases(t *testing.T, h Harness) {
+	s := suite{t, h}
+	try := func(key, token string, lease time.Duration) dedupe.Record {
+		t.Helper()
+		asker := hold(token)
+		asker.Lease = lease
+		r, err := s.Store.Claim(context.Background(), key, asker, true)
+		s.must(err)
+		return r
+	}
+	for _, state := range []string{"in flight", "in doubt"} {
+		key := dedupe.Key("other-leases", strings.ReplaceAll(state, " ", "-"), "")
+		a := s.own(key, "a")
+		if state == "in doubt" {
+			s.doubt(key, a)
+		}
+		s.Advance(lease / 2)
+		if r := try(key, "hasty", lease/10); r.OwnedBy("hasty") || r.Token != "a" {
+			t.Errorf("%s, to one with a shorter lease: %+v, want it a's", state, r)
+		}
+		s.near(state+", the lease after one with a shorter asked", s.lookup(key).LeaseLeft, lease/2)
+		s.Advance(lease/2 + slack)
+		if r := try(key, "patient", 10*lease); !r.OwnedBy("patient") || r.Attempt != 2 || !r.Doubted {
+			t.Errorf("%s and lapsed, to one with a longer lease: %+v, want it taken over", state, r)
+		}
+		s.near(state+", the lease of the new owner", s.lookup(key).LeaseLeft, 10*lease)
+		s.Advance(lease + slack)
+		if r := s.claim(key, "b", true); r.OwnedBy("b") {
+			t.Errorf("%s: %+v took a longer lease that runs over", state, r)
+		}
+	}
 }
 
 // testExpiry: a record lives ttl from its last write.

@@ -25,6 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 	t.Run("Transitions", func(t *testing.T) { testTransitions(t, open(t)) })
 	t.Run("Claims", func(t *testing.T) { testClaims(t, open(t)) })
 	t.Run("Leases", func(t *testing.T) { testLeases(t, open(t)) })
+	t.Run("OtherLeases", func(t *testing.T) { testOtherLeases(t, open(t)) })
 	t.Run("Expiry", func(t *testing.T) { testExpiry(t, open(t)) })
 	t.Run("Keys", func(t *testing.T) { testKeys(t, open(t)) })
 	t.Run("Bindings", func(t *testing.T) { testBindings(t, open(t)) })
