@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// flags of go test: those of tests/run.sh, so that Caddy is compiled once. A
+// mutant that hangs is caught too, by the time-out.
+var flags = []string{"-race", "-tags=nobadger,nomysql,nopgx", "-vet=off", "-count=1", "-failfast", "-timeout=3m"}
+
+// result is what the tests said to a mutant.
+type result struct {
+	caught bool
+	by     string // the first test that failed
+	output string
+}
+
+// try runs the tests of m on the product as m breaks it. An error says that
+// nothing was shown, because m does not apply or does not compile.
+func (m mutant) try(root string) (result, error) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := m.overlay(root, dir)
+	if err != nil {
+		return result{}, err
+	}
+	var all strings.Builder
+	for _, tests := range m.tests {
+		cmd := exec.Command("go", slices.Concat([]string{"test", "-overlay", overlay}, flags, tests)...)
+		cmd.Dir = root
+		text, err := cmd.CombinedOutput()
+		all.Write(text)
+		var failed *exec.ExitError
+		switch {
+		case err == nil:
+		case !errors.As(err, &failed):
+			return result{}, err
+		case notRun.Match(text):
+			return result{}, fmt.Errorf("no test ran:\n%s", text)
+		default:
+			return result{caught: true, by: failure(text), output: all.String()}, nil
+		}
+	}
+	return result{output: all.String()}, nil
+}
+
+// notRun is what go test says when it has not come to testing.
+var notRun = regexp.MustCompile(`(?m)\[(build|setup) failed\]$|^(go: |flag provided but)`)
+
+var (
+	failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+	hung       = regexp.MustCompile(`panic: test timed out`)
+	crashed    = regexp.MustCompile(`(?m)^(panic: .*|fatal error: .*)`)
+)
+
+// failure names what failed first.
+func failure(text []byte) string {
+	switch {
+	case hung.Match(text):
+		return "the time-out"
+	case failedTest.Match(text):
+		return string(failedTest.FindSubmatch(text)[1])
+	case crashed.Match(text):
+		return string(crashed.FindSubmatch(text)[1])
+	}
+	return "a failure without a name"
+}
+
+// overlay writes the broken files to dir, and the list that go reads.
+func (m mutant) overlay(root, dir string) (string, error) {
+	files, err := m.apply(root)
+	if err != nil {
+		return "", err
+	}
+	replace := make(map[string]string)
+	for name, text := range files {
+		broken := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(broken, text, 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, name)] = broken
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "overlay.json")
+	return name, os.WriteFile(name, list, 0o600)
+}
