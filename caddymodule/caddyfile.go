@@ -63,7 +63,9 @@ func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		dry_run
 //	}
 //
-// `secret`, `previous_secret`, `event_id` and `log_field` may be repeated.
+// `secret`, `previous_secret`, `event_id` and `log_field` may be repeated. The
+// names of handshakes are those of the senders that have one, `get`, `head` and
+// `none`.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume the directive's name
 	if d.NextArg() {

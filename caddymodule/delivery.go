@@ -54,7 +54,19 @@ const storeRetry = 5 * time.Second
 // serve takes the delivery all the way. An error is returned only where the
 // delivery passes as if the gateway were not there.
 func (d *delivery) serve() error {
+	if ref := d.read(); ref != nil {
+		return d.refuse(ref)
+	}
+	if d.isHandshake() {
+		return d.passHandshake()
+	}
 	if ref := d.authenticate(); ref != nil {
+		return d.refuse(ref)
+	}
+	if d.isSignedHandshake() {
+		return d.passHandshake()
+	}
+	if ref := d.identify(); ref != nil {
 		return d.refuse(ref)
 	}
 	if d.verifier.VerifyOnly() {
@@ -90,31 +102,54 @@ func (d *delivery) serve() error {
 	return d.deliver(v.Result, func(o dedupe.Outcome) { d.settle(v.Claim, o) }, func() { leave(); lent.giveBack() })
 }
 
-// authenticate reads, verifies and identifies the delivery. Nothing before its
-// end touches the store, so that strangers cannot make it work.
-func (d *delivery) authenticate() *refusal {
+// read reads the body.
+func (d *delivery) read() *refusal {
+	limit := d.MaxBody
+	if !d.methods[d.r.Method] { // then it is a handshake or nothing
+		limit = maxHandshakeBody
+	}
 	var err error
 	inTime := limitReading(d.w, d.r, d.start.Add(bodyTime))
-	d.body, err = readBody(d.r, d.MaxBody, d.room.take)
+	d.body, err = readBody(d.r, limit, d.room.take)
 	inTime()
 	d.report.size = len(d.body)
 	if err != nil {
 		resumeBody(d.r, d.body)
+		if limit != d.MaxBody && errors.As(err, new(errTooLarge)) {
+			return notAllowed()
+		}
 		return unread(err)
 	}
 	setBody(d.r, d.body)
+	return nil
+}
+
+// authenticate verifies the delivery. Nothing before its end touches the store,
+// so that strangers cannot make it work.
+func (d *delivery) authenticate() *refusal {
+	if !d.methods[d.r.Method] {
+		return notAllowed()
+	}
+	var err error
 	req := d.verifyRequest()
 	if d.check, err = d.verifier.Verify(req, d.start); err != nil {
 		d.report.diagnosis = d.diagnostician.diagnose(req, d.start)
 		return d.unverified(err)
 	}
+	d.report.verified(d)
+	return nil
+}
+
+// identify finds out which event the delivery is of.
+func (d *delivery) identify() *refusal {
 	if !d.verifier.VerifyOnly() {
-		if d.id, err = d.verifier.EventID(req, d.check); err != nil {
+		var err error
+		if d.id, err = d.verifier.EventID(d.verifyRequest(), d.check); err != nil {
 			return d.unverified(err)
 		}
 	}
 	d.sum = sha256.Sum256(d.body)
-	d.report.verified(d)
+	d.report.identified(d)
 	d.extraFields()
 	return nil
 }
@@ -291,7 +326,7 @@ func (d *delivery) refuse(ref *refusal) error {
 		return d.passThrough()
 	}
 	if ref.status == http.StatusMethodNotAllowed {
-		d.w.Header().Set("Allow", d.allowed)
+		d.w.Header().Set("Allow", d.allowed(d.r.Method))
 	}
 	d.respond(ref.status, ref.retryAfter, "", "")
 	return nil

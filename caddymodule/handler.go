@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -148,9 +149,13 @@ type Handler struct {
 	// Default: `POST`.
 	Methods []string `json:"methods,omitempty"`
 
-	// The sender's registration challenge, which is passed to the upstream
-	// unverified and without touching the store: `get` or `head` lets requests of
-	// that method through. Default: none.
+	// A registration challenge that is passed to the upstream without touching the
+	// store, besides those that the sender's preset brings: the name of a sender
+	// (`asana`, `discord`, `dropbox`, `line`, `meta`, `microsoft-graph`, `monday`,
+	// `pagerduty`, `slack`, `trello`, `woocommerce`, `x-twitter`, `xero` or `zoom`)
+	// lets exactly its challenge through, verified if the sender signs it; `get`
+	// and `head` let every request of that method through, unverified, if it has
+	// no body; `none` takes away the preset's. Default: the preset's own.
 	Handshake string `json:"handshake,omitempty"`
 
 	// The largest body in bytes; larger ones get 413. Default: 26214400 (25MiB).
@@ -210,9 +215,9 @@ type settings struct {
 	forwardReused  bool
 	currentSecrets int
 	places         *atomic.Int64 // of max_in_flight that are taken
-	allowed        string        // the value of the Allow header
 	methods        map[string]bool
-	handshake      handshake
+	handshakes     []*handshake
+	ownQuery       url.Values // of public_url
 }
 
 // CaddyModule returns the Caddy module information.
@@ -230,12 +235,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	d.publish()
 	defer d.file()
 	defer d.leaveRoom()
-	switch {
-	case h.handshake.matches(r):
-		d.report.result = resultHandshake
-		return next.ServeHTTP(w, r)
-	case !h.methods[r.Method]:
-		return d.refuse(&refusal{status: http.StatusMethodNotAllowed, reason: reasonMethod})
+	if !h.methods[r.Method] && !h.mayBeHandshake(r) {
+		return d.refuse(notAllowed())
 	}
 	return d.serve()
 }

@@ -1,42 +1,142 @@
 package caddymodule
 
 import (
-	"fmt"
+	"mime"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
 )
 
-// handshake is how a sender asks, before its first delivery, whether the
-// endpoint is really the receiver's. Such a request is unsigned and carries no
-// event: it goes to the upstream as it is.
+// handshake is how a sender asks whether the endpoint is really the receiver's,
+// mostly before its first delivery. It carries no event, so it goes to the
+// upstream without the store; the answer is the upstream's, unchanged.
+//
+// A signed one is verified as a delivery is. An unsigned one passes unverified,
+// so it must have exactly the shape that is described here, in which a receiver
+// can find nothing that it might take for a delivery.
 type handshake struct {
-	// method of the request; empty if the route has no handshake.
+	// name is what configurations call it: the sender's, or a method.
+	name   string
 	method string
+
+	// member and value tell a signed handshake: the value at this path of the JSON
+	// body, which for a string is its text.
+	member, value string
+
+	// What follows tells an unsigned one.
+
+	// query names the parameters, each of which comes once and is not blank; others
+	// must not be there, save those that public_url has. "name=value" fixes the
+	// value, and "name?" may be missing.
+	query []string
+	// anyQuery lifts that: whatever the query is.
+	anyQuery bool
+	// header is one that must be there, in one line that is not blank.
+	header string
+	// without begins the names of headers that must not be there. Signature headers
+	// must not be there either, unless maySign is set.
+	without string
+	maySign bool
+	// contentType is the media type; empty for any and none.
+	contentType string
+	// body is what the whole body must be; nil for none.
+	body *regexp.Regexp
 }
 
-// handshakes are all there are, by name.
-var handshakes = map[string]handshake{
-	"get":  {http.MethodGet},
-	"head": {http.MethodHead},
+// maxHandshakeBody bounds the bodies of unsigned handshakes.
+const maxHandshakeBody = 1 << 10
+
+func (hs *handshake) signed() bool { return hs.member != "" }
+
+// fitsHead reports whether r can be this unsigned handshake, as far as one can
+// tell without its body. own are the parameters of the receiver's own URL.
+func (hs *handshake) fitsHead(r *http.Request, own url.Values, v *verify.Verifier) bool {
+	if hs.signed() || r.Method != hs.method || !hs.maySign && v.HasSignature(&verify.Request{Header: r.Header}) {
+		return false
+	}
+	if lines := r.Header[hs.header]; hs.header != "" && (len(lines) != 1 || strings.TrimSpace(lines[0]) == "") {
+		return false
+	}
+	for name := range r.Header {
+		if hs.without != "" && strings.HasPrefix(name, hs.without) {
+			return false
+		}
+	}
+	if hs.contentType != "" {
+		if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != hs.contentType {
+			return false
+		}
+	}
+	return hs.anyQuery || hs.fitsQuery(originalURI(r), own)
 }
 
-// handshakeNamed returns the handshake of that name, in either case.
-func handshakeNamed(name string) (handshake, error) {
-	if name == "" {
-		return handshake{}, nil
+func (hs *handshake) fitsQuery(uri string, own url.Values) bool {
+	_, query, _ := strings.Cut(uri, "?")
+	got, err := url.ParseQuery(query)
+	if err != nil {
+		return false
 	}
-	if hs, ok := handshakes[strings.ToLower(name)]; ok {
-		return hs, nil
+	for name, values := range own {
+		if slices.Equal(got[name], values) {
+			delete(got, name)
+		}
 	}
-	var names []string
-	for n := range handshakes {
-		names = append(names, n)
+	for _, want := range hs.query {
+		name, optional := strings.CutSuffix(want, "?")
+		name, value, fixed := strings.Cut(name, "=")
+		values := got[name]
+		delete(got, name)
+		switch {
+		case len(values) == 0 && optional:
+		case len(values) != 1, strings.TrimSpace(values[0]) == "", fixed && values[0] != value:
+			return false
+		}
 	}
-	slices.Sort(names)
-	return handshake{}, fmt.Errorf("unknown handshake %q; there are %s", name, strings.Join(names, ", "))
+	return len(got) == 0
 }
 
-func (hs handshake) matches(r *http.Request) bool {
-	return hs.method != "" && r.Method == hs.method
+// fitsBody reports whether an unsigned handshake has this body.
+func (hs *handshake) fitsBody(body []byte) bool {
+	if hs.body == nil {
+		return len(body) == 0
+	}
+	return len(body) <= maxHandshakeBody && hs.body.Match(body)
+}
+
+// fitsSigned reports whether a verified body is this handshake.
+func (hs *handshake) fitsSigned(method string, body []byte) bool {
+	if !hs.signed() || method != hs.method {
+		return false
+	}
+	value, err := verify.JSONValue(body, hs.member)
+	return err == nil && strings.Join(strings.Fields(value), "") == hs.value
+}
+
+// mayBeHandshake reports whether a request can be one of the route's unsigned
+// handshakes; its body decides.
+func (h *Handler) mayBeHandshake(r *http.Request) bool {
+	return slices.ContainsFunc(h.handshakes, func(hs *handshake) bool { return hs.fitsHead(r, h.ownQuery, h.verifier) })
+}
+
+// isHandshake reports whether the delivery is an unsigned handshake.
+func (d *delivery) isHandshake() bool {
+	return slices.ContainsFunc(d.handshakes, func(hs *handshake) bool {
+		return hs.fitsBody(d.body) && hs.fitsHead(d.r, d.ownQuery, d.verifier)
+	})
+}
+
+// isSignedHandshake reports whether the delivery, which is verified, is a
+// handshake.
+func (d *delivery) isSignedHandshake() bool {
+	return slices.ContainsFunc(d.handshakes, func(hs *handshake) bool { return hs.fitsSigned(d.r.Method, d.body) })
+}
+
+// passHandshake sends a handshake to the upstream, whose answer it is.
+func (d *delivery) passHandshake() error {
+	d.report.result = resultHandshake
+	return d.next.ServeHTTP(d.w, d.r)
 }

@@ -60,7 +60,7 @@ func (h *Handler) provision(ctx caddy.Context) error {
 		return err
 	}
 	for _, set := range []func(verify.Sender) error{
-		h.setUpstream, h.setPolicy, h.setReuse, h.setReplayGuard, h.setAnswers, h.setMethods, h.setLogFields,
+		h.setUpstream, h.setPolicy, h.setReuse, h.setReplayGuard, h.setAnswers, h.setMethods, h.setHandshakes, h.setLogFields,
 	} {
 		if err := set(sender); err != nil {
 			return err
@@ -241,27 +241,15 @@ func (h *Handler) setAnswers(verify.Sender) error {
 	return nil
 }
 
-func (h *Handler) setMethods(verify.Sender) (err error) {
+func (h *Handler) setMethods(verify.Sender) error {
 	if len(h.Methods) == 0 {
 		h.Methods = []string{http.MethodPost}
 	}
-	if h.handshake, err = handshakeNamed(h.Handshake); err != nil {
-		return err
-	}
 	h.methods = make(map[string]bool)
-	allowed := make([]string, 0, len(h.Methods)+1)
-	for _, m := range h.Methods {
-		m = strings.ToUpper(m)
-		h.methods[m] = true
-		allowed = append(allowed, m)
+	for i, m := range h.Methods {
+		h.Methods[i] = strings.ToUpper(m)
+		h.methods[h.Methods[i]] = true
 	}
-	if m := h.handshake.method; m != "" {
-		if h.methods[m] {
-			return fmt.Errorf("handshake %s: %s is the method of deliveries, which must be signed", h.Handshake, m)
-		}
-		allowed = append(allowed, m)
-	}
-	h.allowed = strings.Join(allowed, ", ")
 	return nil
 }
 

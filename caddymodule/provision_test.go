@@ -219,7 +219,7 @@ func TestDefaultsOfACustomScheme(t *testing.T) {
 		"max_in_flight":    {h.MaxInFlight, 0},
 		"reject_status":    {h.RejectStatus, 401},
 		"duplicate":        {h.Duplicate, Reply{Status: 200}},
-		"methods":          {h.allowed, "POST"},
+		"methods":          {h.allowed("GET"), "POST"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %v, want %v", name, c.got, c.want)

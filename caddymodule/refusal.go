@@ -4,7 +4,9 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
@@ -43,6 +45,23 @@ func (h *Handler) unverified(err error) *refusal {
 		ref.status = h.RejectStatus
 	}
 	return ref
+}
+
+func notAllowed() *refusal {
+	return &refusal{status: http.StatusMethodNotAllowed, reason: reasonMethod}
+}
+
+// allowed is the Allow header for a request whose method is not allowed: the
+// methods of deliveries and of handshakes, without its own, which may be that of
+// a handshake that it is not.
+func (h *Handler) allowed(method string) string {
+	methods := slices.Clone(h.Methods)
+	for _, hs := range h.handshakes {
+		if hs.method != method && !slices.Contains(methods, hs.method) {
+			methods = append(methods, hs.method)
+		}
+	}
+	return strings.Join(methods, ", ")
 }
 
 func unread(err error) *refusal {

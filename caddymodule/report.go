@@ -49,6 +49,10 @@ func (rep *report) verified(d *delivery) {
 	if rep.secret > d.currentSecrets {
 		metrics.previousSecret.WithLabelValues(d.Source).Inc()
 	}
+}
+
+// identified notes where the delivery's id was found in two forms.
+func (rep *report) identified(d *delivery) {
 	if d.id.HeaderDiffers {
 		metrics.idMismatches.WithLabelValues(d.Source).Inc()
 		d.logger.Warn("the header names another event than the signed body; the signed id counts",

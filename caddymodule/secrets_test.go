@@ -17,12 +17,15 @@ func TestSecretsComeFromTheEnvironmentAndFiles(t *testing.T) {
 	for _, value := range []string{"{env.TEST_SECRET}", "{file." + file + "}", "whsec_{env.TEST_REST}"} {
 		t.Setenv("TEST_REST", strings.TrimPrefix(secret, "whsec_"))
 		h := provisioned(t, "webhook_dedupe stripe {\nsecret "+value+"\n}")
-		r := signed(t, "stripe", "evt_1")
-		if h.newDelivery(nil, r, nil, longAgo).authenticate() == nil {
+		stale := h.newDelivery(nil, signed(t, "stripe", "evt_1"), nil, longAgo)
+		if stale.read() != nil || stale.authenticate() == nil {
 			t.Error("a stale delivery passed")
 		}
-		r = signedAt(t, "stripe", "evt_1", longAgo)
-		if ref := h.newDelivery(nil, r, nil, longAgo).authenticate(); ref != nil {
+		fresh := h.newDelivery(nil, signedAt(t, "stripe", "evt_1", longAgo), nil, longAgo)
+		if ref := fresh.read(); ref != nil {
+			t.Fatal(ref.err)
+		}
+		if ref := fresh.authenticate(); ref != nil {
 			t.Errorf("%s: %v", value, ref.err)
 		}
 	}

@@ -85,6 +85,9 @@ func TestHandshakePassesUnsignedAndTouchesNoStore(t *testing.T) {
 	if used := monitor.Commands(t); len(used) > 0 {
 		t.Errorf("Redis was asked: %q", used)
 	}
+	withBody := *d
+	withBody.Body = []byte(`{"event":"paid"}`)
+	g.Expect(t, &withBody, "405")
 	post := *d
 	post.Method = http.MethodPost
 	g.Expect(t, &post, "401")
@@ -108,6 +111,9 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 	} {
 		d := s.Event(harness.Unique("evt")).To(c.path)
 		d.Method = c.method
+		if c.method == http.MethodHead {
+			d.Body = nil
+		}
 		a := g.Expect(t, d, c.want)
 		if a.Header.Get("Allow") != c.allow {
 			t.Errorf("%s %s: Allow is %q, want %q", c.method, c.path, a.Header.Get("Allow"), c.allow)

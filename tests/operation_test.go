@@ -45,7 +45,7 @@ func TestCountersAndLogLinesAddUpToTheRequests(t *testing.T) {
 	send("rejected", "401", busy.With("X-Webhook-Signature", "t=1,v1=00"))
 	send("rejected", "400", s.WithBody("", []byte(`{}`)))
 	get := s.Event(harness.Unique("evt"))
-	get.Method = http.MethodGet
+	get.Method, get.Body = http.MethodGet, nil
 	send("handshake", "200", get)
 	put := s.Event(harness.Unique("evt"))
 	put.Method = http.MethodPut

@@ -186,6 +186,12 @@ func (c *compiled) match(values *parts, found *signatures, now time.Time) int {
 	return matched
 }
 
+// HasSignature reports whether a request has a signature of some scheme, right
+// or wrong.
+func (v *Verifier) HasSignature(r *Request) bool {
+	return slices.ContainsFunc(v.schemes, func(c *compiled) bool { return c.present(r) })
+}
+
 // EventID returns the id of the event that a request carries. Call it only after
 // Verify, with its result: before, the body is anybody's. The error is an *Error
 // of kind ErrMissingID, ErrAmbiguousID or ErrBadID.
