@@ -117,6 +117,17 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 	if !first {
 		return g.wait(ctx, f, e, p)
 	}
+	v, err := g.ask(f, e, p)
+	if v.Result == ResultInFlight && !f.over() {
+		go g.watch(f, p)
+		return g.wait(ctx, f, e, p)
+	}
+	return v, err
+}
+
+// ask asks the store for the event of f, which the caller has made. It ends f,
+// unless the event is under way: here, with a Claim, or elsewhere.
+func (g *Gate) ask(f *flight, e Event, p Policy) (Verdict, error) {
 	hold := Hold{Token: g.tokens.next(), Lease: p.Lease, TTL: p.TTL}
 	r, err := g.claim(e.Key, hold, p)
 	switch {
@@ -136,12 +147,17 @@ func (g *Gate) Admit(ctx context.Context, e Event, p Policy) (Verdict, error) {
 		return Verdict{Result: resultOf(r), Claim: g.newClaim(e, hold, f)}, nil
 	case r.State == InFlight && r.LeaseLeft > 0:
 		f.asked.give()
-		go g.watch(f, p)
-		return g.wait(ctx, f, e, p)
+		return underWay(p), nil
 	}
 	v := g.verdictOn(r, p)
 	g.flights.end(f, v, nil)
 	return v.of(e), nil
+}
+
+// underWay is the verdict on a copy of an event that another delivery has in the
+// upstream.
+func underWay(p Policy) Verdict {
+	return Verdict{Result: ResultInFlight, RetryAfter: max(time.Second, p.Wait)}
 }
 
 // claim asks the store, for as long as one operation may take.
@@ -187,7 +203,7 @@ func (g *Gate) wait(ctx context.Context, f *flight, e Event, p Policy) (Verdict,
 	if f.over() {
 		return f.verdict.of(e), f.err
 	}
-	tooLong := Verdict{Result: ResultInFlight, RetryAfter: max(time.Second, p.Wait)}
+	tooLong := underWay(p)
 	g.flights.stay(f, g.clock.Now().Add(p.Wait))
 	rang, stop := alarm(g.clock, p.Wait)
 	defer stop()
@@ -225,7 +241,7 @@ const (
 // copies that wait for it here, until it has ended or nobody waits any more.
 func (g *Gate) watch(f *flight, p Policy) {
 	g.flights.stay(f, g.clock.Now().Add(p.Wait))
-	verdict := Verdict{Result: ResultInFlight, RetryAfter: max(time.Second, p.Wait)}
+	verdict := underWay(p)
 	for pace := firstLook; ; pace = min(pace*3/2, lastPace) {
 		left := f.stays().Sub(g.clock.Now())
 		if left <= 0 {

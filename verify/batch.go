@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"crypto/sha256"
 	"errors"
 	"slices"
 )
@@ -19,11 +20,11 @@ func (v *Verifier) VerifyOnly() bool {
 	return slices.ContainsFunc(v.schemes, func(c *compiled) bool { return c.verifyOnly() })
 }
 
-// EventIDs returns the ids of all events that a request carries, each once, in
-// the order of the body: one where the verifier is not for a Batch, none where
-// it is VerifyOnly. Call it only after Verify, as EventID. A body with no event
-// is an error of kind ErrMissingID, one with more than MaxBatch of kind ErrBadID,
-// and an event without an id an error for all of them.
+// EventIDs returns the ids of all events that a request carries, in the order of
+// the body, one that is repeated as often: one id where the verifier is not for
+// a Batch, none where it is VerifyOnly. Call it only after Verify, as EventID. A
+// body with no event is an error of kind ErrMissingID, one with more than
+// MaxBatch of kind ErrBadID, and an event without an id an error for all.
 func (v *Verifier) EventIDs(r *Request, res Result) ([]ID, error) {
 	c := v.schemes[res.scheme]
 	switch {
@@ -75,10 +76,8 @@ func (c *compiled) batchIDs(r *Request) ([]ID, error) {
 		return nil, ErrBadID.because("there is no array in the place of the events")
 	}
 	var ids []ID
-	seen := make(map[string]bool)
-	count := 0
-	for i := skipSpace(array, 1); array[i] != ']'; count++ {
-		if count == MaxBatch {
+	for i := skipSpace(array, 1); array[i] != ']'; {
+		if len(ids) == MaxBatch {
 			return nil, ErrBadID.because("the body carries too many events")
 		}
 		start := i
@@ -86,15 +85,13 @@ func (c *compiled) batchIDs(r *Request) ([]ID, error) {
 		if err := c.elementParts(parts, array[start:i]); err != nil {
 			return nil, err
 		}
-		if text, key := joined(parts); !seen[key] {
-			seen[key] = true
-			ids = append(ids, ID{Text: printable(text), Key: key})
-		}
+		text, key := joined(parts)
+		ids = append(ids, ID{Text: printable(text), Key: key, Sum: sha256.Sum256(array[start:i])})
 		if i = skipSpace(array, i); array[i] == ',' {
 			i = skipSpace(array, i+1)
 		}
 	}
-	if count == 0 {
+	if len(ids) == 0 {
 		return nil, ErrMissingID.because("the array of events is empty")
 	}
 	return ids, nil

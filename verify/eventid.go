@@ -24,6 +24,9 @@ type ID struct {
 	// HeaderDiffers reports that the sender's unsigned copy of the id is another
 	// one than the signed id, which is the one that counts.
 	HeaderDiffers bool
+	// Sum is the SHA-256 of the element that is the event in a batch. Outside of a
+	// batch it is zero.
+	Sum [sha256.Size]byte
 }
 
 // idSource is a checked IDSource.
