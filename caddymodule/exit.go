@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // exit is what this process knows of its own end. Caddy waits for requests
 // whose sender is still there, but not for those whose sender has gone: their
 // upstream calls would be cut off, and the events be in doubt.
-var exit = new(exitPlan)
+var exit = newExitPlan()
 
 // drainTime is for writing what waits for a store that is closed while the
 // process lives on, or that has no grace period.
@@ -24,7 +25,12 @@ type exitPlan struct {
 	mu    sync.Mutex
 	grace time.Duration // 0: as long as it takes
 	end   time.Time     // set once the process is exiting and has a grace period
+	// over is closed at the end: deliveries still in the upstream are given up.
+	// Caddy's HTTP/3 server waits for their handlers whatever its grace period is.
+	over chan struct{}
 }
+
+func newExitPlan() *exitPlan { return &exitPlan{over: make(chan struct{})} }
 
 // allow sets the grace period of the configuration in force.
 func (p *exitPlan) allow(grace time.Duration) {
@@ -52,6 +58,7 @@ func (p *exitPlan) Handle(context.Context, caddy.Event) error {
 	defer p.mu.Unlock()
 	if p.grace > 0 && p.end.IsZero() {
 		p.end = time.Now().Add(p.grace)
+		time.AfterFunc(p.grace, func() { close(p.over) })
 	}
 	return nil
 }
@@ -83,6 +90,15 @@ func (p *exitPlan) patience() (context.Context, context.CancelFunc) {
 		return context.WithDeadline(context.Background(), p.end)
 	}
 	return context.WithCancel(context.Background())
+}
+
+// closeConnection asks Go's HTTP/2 server to end the connection of a request. It
+// tells those that it has when it stops, but not those that it was just about to
+// accept: a busy sender would use such a one on, and the exit wait for it.
+func closeConnection(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 && caddy.Exiting() {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // finish runs once, when the process exits and Caddy's servers have stopped.

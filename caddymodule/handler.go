@@ -231,6 +231,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 // ServeHTTP implements [caddyhttp.MiddlewareHandler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	stripOwnHeaders(r.Header)
+	closeConnection(w, r)
 	d := h.newDelivery(w, r, next, time.Now())
 	d.publish()
 	defer d.file()

@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -28,6 +29,8 @@ type exchange struct {
 	timeout time.Duration
 	success func(status int) bool
 	rec     *recorder
+	// exiting is closed when the process cannot wait any longer.
+	exiting <-chan struct{}
 	// settle writes the outcome to the store. It is called once, and once more if
 	// an answer comes after the exchange was given up.
 	settle func(dedupe.Outcome)
@@ -46,7 +49,7 @@ type result struct {
 }
 
 // run calls the chain in a goroutine of its own and waits for its end, or until
-// its time is over. finally is called when the chain has really ended.
+// its time or the process's is over. finally is called when the chain has really ended.
 func (x *exchange) run(finally func()) result {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.request.Context()), x.timeout)
 	vars := varsOf(ctx)
@@ -68,6 +71,8 @@ func (x *exchange) run(finally func()) result {
 	case res := <-ended:
 		maps.Copy(vars, own)
 		return res
+	case <-x.exiting:
+		return x.giveUp(errExiting)
 	case <-ctx.Done():
 	}
 	late := time.NewTimer(overtime)
@@ -77,9 +82,11 @@ func (x *exchange) run(finally func()) result {
 		maps.Copy(vars, own)
 		return res
 	case <-late.C:
-		return x.giveUp()
+		return x.giveUp(fmt.Errorf("the upstream did not answer within %v: %w", x.timeout, context.DeadlineExceeded))
 	}
 }
+
+var errExiting = errors.New("the gateway's grace period ended before the upstream answered")
 
 // call runs the chain to its end and settles it.
 func (x *exchange) call(ctx context.Context) (res result) {
@@ -133,9 +140,9 @@ func (x *exchange) overflowed(status int) bool {
 
 // giveUp leaves the chain to itself: nothing of what it still does reaches the
 // sender, and the delivery is in doubt.
-func (x *exchange) giveUp() result {
+func (x *exchange) giveUp(why error) result {
 	begun := x.rec.abandon()
-	v := inDoubt(http.StatusGatewayTimeout, fmt.Errorf("the upstream did not answer within %v: %w", x.timeout, context.DeadlineExceeded))
+	v := inDoubt(http.StatusGatewayTimeout, why)
 	v.outcome = x.settleOnce(v.outcome)
 	return result{verdict: v, answer: answer{begun: begun}}
 }

@@ -292,3 +292,25 @@ func TestVariablesOfTheChainComeBackAtItsEndOnly(t *testing.T) {
 		t.Error("a chain that was given up changed the request's variables")
 	}
 }
+
+// TestExchangeEndsWithTheProcess: however long its own time is. What comes after
+// all is still settled.
+func TestExchangeEndsWithTheProcess(t *testing.T) {
+	goOn := make(chan struct{})
+	c := newCall(time.Hour, 1<<20, func(w http.ResponseWriter, _ *http.Request) error {
+		<-goOn
+		w.WriteHeader(200)
+		return nil
+	})
+	exiting := make(chan struct{})
+	c.exiting = exiting
+	close(exiting)
+	res := c.run()
+	if res.outcome != dedupe.OutcomeUnanswered || res.verdict.status != http.StatusGatewayTimeout || !errors.Is(res.err, errExiting) {
+		t.Errorf("got %+v", res.verdict)
+	}
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+	close(goOn)
+	<-c.ended
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered, dedupe.OutcomeAccepted)
+}

@@ -21,6 +21,9 @@ var transports = map[string]func() http.RoundTripper{
 	"HTTP/3":   func() http.RoundTripper { return &http3.Transport{TLSClientConfig: anyCertificate()} },
 }
 
+// overTLS makes a gateway speak all of them.
+var overTLS = []harness.Option{harness.WithTLS(), harness.WithServer("protocols h3")}
+
 func overTCP(speak func(*http.Protocols, bool)) http.RoundTripper {
 	t := &http.Transport{TLSClientConfig: anyCertificate(), Protocols: new(http.Protocols)}
 	speak(t.Protocols, true)
