@@ -235,6 +235,9 @@ func TestRecordThatCannotBeWrittenKeepsNothingWaiting(t *testing.T) {
 						if r := p.record(); r.State != want {
 							t.Errorf("got %+v, want %s", r, want)
 						}
+						if given := p.seen.count("lost release") > 0; given != (bad == dedupe.OutcomeRefused && name == "corrupt") {
+							t.Errorf("the observer was told %v: only what nobody can ever write is given up", p.seen.all())
+						}
 						if bad == dedupe.OutcomeAccepted {
 							if v := p.admit(first, policy); v.Result != dedupe.ResultDuplicate {
 								t.Errorf("what is accepted and unwritten: %+v, want a duplicate here", v)

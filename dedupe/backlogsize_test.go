@@ -30,16 +30,22 @@ func TestBacklogOfCompletionsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &counting{}
 		g := New(deaf{}, Options{Observer: seen})
-		for range maxCompletions + 5 {
+		for range 100_000 + 4 {
 			g.backlog.add(settlement{kind: complete, key: "orders:evt"}, errors.New("deaf"))
 		}
-		if kept, lost := seen.deferred.Load(), seen.lost.Load(); kept != maxCompletions || lost != 5 {
+		last, _ := g.flights.join("orders:last")
+		g.flights.land(last, Verdict{Result: ResultDuplicate})
+		g.backlog.add(settlement{kind: complete, key: last.key, flight: last}, errors.New("deaf"))
+		if kept, lost := seen.deferred.Load(), seen.lost.Load(); kept != 100_000 || lost != 5 {
 			t.Errorf("%d kept, %d lost", kept, lost)
+		}
+		if _, first := g.flights.join(last.key); !first {
+			t.Error("copies of what was lost are duplicates here for ever")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		g.Close(ctx)
-		if lost := seen.lost.Load(); lost != maxCompletions+5 {
+		if lost := seen.lost.Load(); lost != 100_000+5 {
 			t.Errorf("%d reported lost in the end", lost)
 		}
 	})

@@ -116,6 +116,31 @@ func TestCrashedProcessLeavesItsCompletions(t *testing.T) {
 	})
 }
 
+// TestSpoolKeepsWhatStillWaits: it is not cleared because another event could be
+// written.
+func TestSpoolKeepsWhatStillWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := new(spool)
+		stuck := event
+		stuck.Key = dedupe.Key("orders", "stuck", "")
+		p := startWith(t, stubborn{memstore.New(nil), stuck.Key, errAway}, kept)
+		v := p.admit(stuck, policy)
+		if err := v.Claim.Settle(dedupe.OutcomeAccepted); err == nil {
+			t.Fatal("want an error")
+		}
+		unwritten(t, p, false)
+		p.line.mend()
+		pass(time.Minute)
+		if r := p.record(); r.State != dedupe.Completed {
+			t.Fatalf("got %+v, want the other event done", r)
+		}
+		if len(kept.kept) != 2 || kept.kept[0].Key != stuck.Key {
+			t.Errorf("the spool holds %v, want the event that waits too", kept.kept)
+		}
+		p.Close(over())
+	})
+}
+
 // TestSpoolThatFailsLosesNothingWhileTheProcessLives, and says so.
 func TestSpoolThatFailsLosesNothingWhileTheProcessLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

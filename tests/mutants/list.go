@@ -121,7 +121,7 @@ func testsOf(edits []edit) [][]string {
 		case "dedupe", "dedupe/memstore":
 			tests = append(tests, []string{"./" + dir}, simulation)
 		case "dedupe/redisstore": // not those that wait for elections
-			tests = append(tests, []string{"./" + dir, "-skip", "Sentinel|Cluster|MinReplicas|Failover"})
+			tests = append(tests, []string{"./" + dir, "-skip", "Sentinel|Cluster|MinReplicas|Failover"}, simulation)
 		default:
 			tests = append(tests, []string{"./" + dir})
 		}
