@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -70,8 +69,8 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume the directive's name
 	if d.NextArg() {
 		h.Sender = d.Val()
-		if _, known := verify.SenderNamed(h.Sender); !known {
-			return d.Errf("unknown sender '%s'; there are %s", h.Sender, strings.Join(verify.Senders(), ", "))
+		if err := verify.CheckSender(h.Sender); err != nil {
+			return d.WrapErr(err)
 		}
 	}
 	if d.NextArg() {

@@ -271,7 +271,7 @@ func TestMistakesInADirectiveAreRefused(t *testing.T) {
 
 func TestMistakesInTheFirstLineAreRefused(t *testing.T) {
 	_, err := adaptRoute(t, "webhook_dedupe stirpe")
-	if err == nil || !strings.Contains(err.Error(), "unknown sender 'stirpe'") || !strings.Contains(err.Error(), "stripe, svix") {
+	if err == nil || !strings.Contains(err.Error(), `unknown sender "stirpe"`) || !strings.Contains(err.Error(), "stripe, svix") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := adaptRoute(t, "webhook_dedupe stripe svix"); err == nil {

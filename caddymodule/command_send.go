@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -72,7 +73,10 @@ func (s sending) run(out io.Writer) (int, error) {
 		return 1, err
 	}
 	defer resp.Body.Close()
-	fmt.Fprintf(out, "event id: %s\nstatus: %s\n", s.id, resp.Status)
+	if s.id != "" {
+		fmt.Fprintf(out, "event id: %s\n", s.id)
+	}
+	fmt.Fprintf(out, "status: %s\n", resp.Status)
 	for _, name := range []string{resultHeader, "Retry-After"} {
 		if value := resp.Header.Get(name); value != "" {
 			fmt.Fprintf(out, "%s: %s\n", name, value)
@@ -89,13 +93,7 @@ func (s sending) run(out io.Writer) (int, error) {
 
 // request makes the signed request.
 func (s *sending) request() (*http.Request, error) {
-	secret, err := argument(s.secret)
-	if err != nil {
-		return nil, err
-	}
-	verifier, err := verify.New(verify.Config{
-		Sender: s.sender, Secrets: []verify.Secret{{Value: strings.TrimRight(string(secret), "\r\n")}},
-	})
+	verifier, err := s.signer()
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +109,26 @@ func (s *sending) request() (*http.Request, error) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "caddy-webhook-dedupe")
 	return req, nil
+}
+
+// signer makes the verifier that signs. What a preset leaves to the route makes
+// no difference to a signature.
+func (s *sending) signer() (*verify.Verifier, error) {
+	secret, err := argument(s.secret)
+	if err != nil {
+		return nil, err
+	}
+	if u, err := url.Parse(s.url); err != nil || u.Host == "" {
+		return nil, fmt.Errorf("--url %q is no absolute URL", s.url)
+	}
+	c := verify.Config{
+		Sender: s.sender, PublicURL: s.url,
+		Secrets: []verify.Secret{{Value: strings.TrimRight(string(secret), "\r\n")}},
+	}
+	if sender, _ := verify.SenderNamed(s.sender); sender.NoEventID != "" {
+		c.EventID = []verify.IDSource{{Kind: verify.NoID}}
+	}
+	return verify.New(c)
 }
 
 // signed makes the headers and the body, and finds out which event they are of.
@@ -136,14 +154,27 @@ func (s *sending) signed(verifier *verify.Verifier) (header http.Header, body []
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &verify.Request{Method: s.method, URI: s.url, Header: header, Body: body}
-	if res, err := verifier.Verify(r, now); err == nil {
-		if found, err := verifier.EventID(r, res); err == nil {
-			id = found.Text
-		}
-	}
-	s.id = id
+	s.id = s.eventID(verifier, header, body, id, now)
 	return header, body, nil
+}
+
+// eventID is what a gateway finds in the delivery: the id that was asked for, a
+// composite with it, another one in a body of one's own, or none.
+func (s *sending) eventID(verifier *verify.Verifier, header http.Header, body []byte, asked string, now time.Time) string {
+	r := &verify.Request{Method: s.method, URI: s.url, Header: header, Body: body}
+	res, err := verifier.Verify(r, now)
+	if err != nil {
+		return asked
+	}
+	ids, err := verifier.EventIDs(r, res)
+	if err != nil {
+		return asked
+	}
+	var texts []string
+	for _, found := range ids {
+		texts = append(texts, found.Text)
+	}
+	return strings.Join(texts, " ")
 }
 
 func newEventID() string { return "evt_" + strings.ToLower(rand.Text()) }

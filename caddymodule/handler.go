@@ -37,9 +37,10 @@ import (
 // Placeholders: `{http.webhook_dedupe.event_id}`, `source`, `result`, `attempt`
 // and `error`.
 type Handler struct {
-	// The preset of the sender: `github`, `paymos`, `stableops`, `stripe`,
-	// `standard-webhooks` or `svix`. It says how the sender signs, where its event
-	// id is and how long it retries. Either this or `signature` is required.
+	// The preset of the sender, such as `stripe`, `github` or `standard-webhooks`;
+	// `caddy webhook-dedupe senders` lists them all. It says how the sender signs,
+	// where its event id is and how long it retries. Either this or `signature` is
+	// required.
 	Sender string `json:"sender,omitempty"`
 
 	// The namespace of the event ids: letters, digits, `_`, `.` and `-`. It must
@@ -91,8 +92,8 @@ type Handler struct {
 
 	// What to do when one id comes with two bodies. `forward`: another body is
 	// another event. `duplicate`: the id alone counts. Default: `duplicate` for
-	// senders whose signature covers the id, unless `event_id` is overridden;
-	// else `forward`.
+	// senders whose signature covers the id, or whose body changes from try to try,
+	// unless `event_id` is overridden; else `forward`.
 	OnReusedID string `json:"on_reused_id,omitempty"`
 
 	// Whether the same signed bytes under another id are refused with 503: `on`
@@ -133,7 +134,7 @@ type Handler struct {
 	MaxInFlight int `json:"max_in_flight,omitempty"`
 
 	// The answer to copies of an event that the upstream has accepted. Default:
-	// 200 with an empty body.
+	// the sender's; else 200 with an empty body.
 	Duplicate Reply `json:"duplicate,omitzero"`
 
 	// The status for forged and unsigned requests. Stale ones get 401 all the

@@ -145,8 +145,8 @@ func (h *Handler) setUpstream(sender verify.Sender) error {
 	h.RetryWindow = or(h.RetryWindow, caddy.Duration(sender.RetryWindow))
 	if h.Wait == nil {
 		wait := defaultWait
-		if half := sender.AttemptTimeout/2 - 500*time.Millisecond; half > 0 {
-			wait = min(wait, half)
+		if sender.AttemptTimeout > 0 {
+			wait = min(wait, max(0, sender.AttemptTimeout/2-500*time.Millisecond))
 		}
 		h.Wait = (*caddy.Duration)(&wait)
 	}
@@ -196,9 +196,10 @@ func (h *Handler) setPolicy(verify.Sender) error {
 	return nil
 }
 
-func (h *Handler) setReuse(verify.Sender) error {
+func (h *Handler) setReuse(sender verify.Sender) error {
 	usual, other := "forward", "duplicate"
-	if h.Sender != "" && len(h.EventID) == 0 && h.verifier.IDSigned() {
+	idCounts := h.verifier.IDSigned() && !sender.IDReused || sender.BodyChanges
+	if h.Sender != "" && len(h.EventID) == 0 && idCounts {
 		usual, other = other, usual
 	}
 	if _, err := oneOf("on_reused_id", &h.OnReusedID, usual, other); err != nil {
@@ -223,7 +224,10 @@ func (h *Handler) setReplayGuard(verify.Sender) error {
 	return nil
 }
 
-func (h *Handler) setAnswers(verify.Sender) error {
+func (h *Handler) setAnswers(sender verify.Sender) error {
+	if h.Duplicate == (Reply{}) {
+		h.Duplicate = Reply(sender.Duplicate)
+	}
 	h.Duplicate.Status = or(h.Duplicate.Status, http.StatusOK)
 	if h.Duplicate.Status < 200 || h.Duplicate.Status > 299 {
 		return fmt.Errorf("duplicate %d: a duplicate is answered with a 2xx, or the sender would never stop", h.Duplicate.Status)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
 )
 
 // routes is a configuration with these routes and a store that is never opened.
@@ -191,6 +193,12 @@ func TestDefaultsFollowTheSender(t *testing.T) {
 		"stripe":            {7 * day, 72 * time.Hour, 5 * time.Second, "duplicate", "off"},
 		"standard-webhooks": {7 * day, 75*time.Hour + 35*time.Minute, 5 * time.Second, "duplicate", "off"},
 		"svix":              {7 * day, 27*time.Hour + 35*time.Minute, 5 * time.Second, "duplicate", "off"},
+		"coinbase-commerce": {7 * day, 72 * time.Hour, 5 * time.Second, "duplicate", "off"},
+		"paystack":          {7 * day, 72*time.Hour + 12*time.Minute, 5 * time.Second, "forward", "off"},
+		"sanity":            {7 * day, time.Minute, 5 * time.Second, "forward", "on"},
+		"sentry":            {7 * day, 0, 0, "forward", "off"},
+		"slack":             {7 * day, 6 * time.Minute, time.Second, "duplicate", "off"},
+		"worldpay":          {8 * day, 7 * day, 4500 * time.Millisecond, "duplicate", "off"},
 	} {
 		h := provisioned(t, "webhook_dedupe "+sender+" {\nsecret whsec_ZGVtb25zdHJhdGlvbg==\n}")
 		if time.Duration(h.TTL) != want.ttl || time.Duration(h.RetryWindow) != want.window || time.Duration(*h.Wait) != want.wait ||
@@ -198,6 +206,48 @@ func TestDefaultsFollowTheSender(t *testing.T) {
 			t.Errorf("%s: ttl %v, window %v, wait %v, %s, guard %s, source %s", sender,
 				time.Duration(h.TTL), time.Duration(h.RetryWindow), time.Duration(*h.Wait), h.OnReusedID, h.ReplayGuard, h.Source)
 		}
+	}
+}
+
+// Whatever the table says, a route that writes nothing but what it must is safe.
+func TestDefaultsOfEverySenderKeepThePromise(t *testing.T) {
+	for _, sender := range verify.Senders() {
+		facts, _ := verify.SenderNamed(sender)
+		if facts.Authenticator != "" {
+			continue
+		}
+		h := provisioned(t, routeFor(sender))
+		if tolerance := h.verifier.Tolerance(); h.TTL <= h.RetryWindow+caddy.Duration(tolerance) {
+			t.Errorf("%s: ttl %v, window %v, tolerance %v", sender, h.TTL, h.RetryWindow, tolerance)
+		}
+		if facts.AttemptTimeout > 0 && time.Duration(*h.Wait) > facts.AttemptTimeout/2 {
+			t.Errorf("%s: a copy waits %v, and its sender %v", sender, time.Duration(*h.Wait), facts.AttemptTimeout)
+		}
+		if idCounts := h.OnReusedID == "duplicate"; idCounts && !h.verifier.IDSigned() && h.ReplayGuard != "on" {
+			t.Errorf("%s: anybody could send an old body ahead under the id of an event to come", sender)
+		}
+		if want := h.verifier.HasTimestamp() && !h.verifier.IDSigned(); (h.ReplayGuard == "on") != want {
+			t.Errorf("%s: guard %s", sender, h.ReplayGuard)
+		}
+		if facts.Duplicate.Status != 0 && h.Duplicate != Reply(facts.Duplicate) {
+			t.Errorf("%s: a duplicate is answered with %+v", sender, h.Duplicate)
+		}
+	}
+}
+
+// routeFor is a route with a preset, which has written what the preset leaves to
+// the route.
+func routeFor(sender string, lines ...string) string {
+	if s, _ := verify.SenderNamed(sender); s.NoEventID != "" {
+		lines = append(lines, "event_id body_sha256")
+	}
+	lines = append(lines, "secret "+secretFor(sender), "public_url https://gateway.test")
+	return "webhook_dedupe " + sender + " {\n" + strings.Join(lines, "\n") + "\n}"
+}
+
+func TestDuplicatesAreAnsweredAsTheRouteSays(t *testing.T) {
+	if h := provisioned(t, stripe("duplicate 202")); h.Duplicate != (Reply{Status: 202}) {
+		t.Errorf("got %+v", h.Duplicate)
 	}
 }
 

@@ -170,16 +170,17 @@ func TestSendCommandMakesAcceptableDeliveries(t *testing.T) {
 	t.Parallel()
 	u := harness.StartUpstream(t)
 	g := harness.StartGateway(t, allSenders(u))
-	secret := g.Write("secret.txt", harness.Secret+"\n")
-	for _, name := range []string{"github", "paymos", "stableops", "standard-webhooks", "stripe", "svix"} {
+	for _, name := range []string{"adyen-banking", "github", "paymos", "shopify", "slack", "standard-webhooks", "stripe", "zoom"} {
+		text, _ := harness.Route(name)
+		secret := g.Write("secret.txt", text+"\n")
 		for _, want := range []string{"first", "duplicate"} {
-			out, ok := g.Run("webhook-dedupe", "send", "--sender", name, "--secret", "@"+secret, "--url", g.URL+"/"+name, "--event-id", "evt_"+name)
+			out, ok := g.Run("webhook-dedupe", "send", "--sender", name, "--secret", "@"+secret, "--url", g.URL+at(name), "--event-id", "evt_"+name)
 			if !ok || !strings.Contains(out, "Webhook-Dedupe: "+want) {
 				t.Errorf("%s: it ended well %v, and printed\n%s", name, ok, out)
 			}
 		}
 	}
-	out, ok := g.Run("webhook-dedupe", "send", "--sender", "paymos", "--secret", "wrong", "--url", g.URL+"/paymos")
+	out, ok := g.Run("webhook-dedupe", "send", "--sender", "paymos", "--secret", "wrong", "--url", g.URL+at("paymos"))
 	if ok || !strings.Contains(out, "401") {
 		t.Errorf("with a wrong secret it ended well %v, and printed\n%s", ok, out)
 	}

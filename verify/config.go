@@ -122,10 +122,10 @@ func (c *Config) sender() (Sender, error) {
 	case c.Scheme != nil:
 		s = Sender{Schemes: []Scheme{*c.Scheme}, SecretFormat: Text, Tolerance: DefaultTolerance}
 	case c.Sender != "":
-		var ok bool
-		if s, ok = SenderNamed(c.Sender); !ok {
-			return s, fmt.Errorf("unknown sender %q; there are %s", c.Sender, strings.Join(Senders(), ", "))
+		if err := CheckSender(c.Sender); err != nil {
+			return s, err
 		}
+		s, _ = SenderNamed(c.Sender)
 	default:
 		return s, errors.New("neither a sender nor a signature scheme is given")
 	}
@@ -147,8 +147,8 @@ func (s Sender) hasID() error {
 	if s.NoEventID == "" || len(s.EventID) > 0 {
 		return nil
 	}
-	return fmt.Errorf("%s sends no event id that could be taken as it is (%s): write `event_id` with a choice of your own, or `event_id none` to verify deliveries and nothing more",
-		or(s.Title, s.Name), strings.TrimSuffix(s.NoEventID, "."))
+	return fmt.Errorf("sender %s: %s. Write an `event_id` of your own choice, or `event_id none` to verify deliveries and nothing more",
+		s.Name, strings.TrimSuffix(s.NoEventID, "."))
 }
 
 func (v *Verifier) setTolerance(c Config, sender Sender) error {

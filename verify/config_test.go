@@ -59,7 +59,7 @@ func TestUnsafeSchemesAreRefused(t *testing.T) {
 func TestIncompleteConfigurationsAreRefused(t *testing.T) {
 	refused(t, Config{}, "neither a sender")
 	refused(t, Config{Sender: "stripe", Scheme: &Scheme{}}, "exclude each other")
-	refused(t, Config{Sender: "strip", Secrets: []Secret{{Value: "x"}}}, "unknown sender \"strip\"; there are github, paymos")
+	refused(t, Config{Sender: "strip", Secrets: []Secret{{Value: "x"}}}, "unknown sender \"strip\"; there are adyen-banking,")
 	refused(t, Config{Sender: "github", Secrets: []Secret{{Value: "x"}}, Tolerance: time.Minute}, "covers no timestamp")
 	for reason, sources := range map[string][]IDSource{
 		"no event_id":                     {},
@@ -90,9 +90,11 @@ func TestSignedIDNeedsOneHeaderOrParameter(t *testing.T) {
 
 func TestSecretsAreRequired(t *testing.T) {
 	for _, sender := range Senders() {
-		refused(t, Config{Sender: sender}, "no secret")
+		c := presetConfig(sender, "https://h.test")
+		refused(t, c, "no secret")
 		for _, blank := range []string{"", " ", "\n", "\t \r\n"} {
-			refused(t, Config{Sender: sender, Secrets: []Secret{{Value: testSecret}, {Value: blank}}[1:]}, "secret 1 is empty")
+			c.Secrets = []Secret{{Value: testSecret}, {Value: blank}}[1:]
+			refused(t, c, "secret 1 is empty")
 		}
 	}
 	refused(t, customConfig(Scheme{}, secrets("good", "")), "secret 2 is empty")

@@ -15,7 +15,7 @@ import (
 // ID is the id of an event.
 type ID struct {
 	// Text is for people, logs and headers: one line, the parts of a composite
-	// with spaces between them, what cannot be printed escaped as in Go.
+	// with colons between them, what cannot be printed escaped as in Go.
 	Text string
 	// Key tells events apart. It is the exact text, save that a JSON string which
 	// could be taken for a number begins with a double quote, and that the parts
@@ -88,7 +88,7 @@ func joined(parts []idPart) (text, key string) {
 	var texts, keys strings.Builder
 	for i, p := range parts {
 		if i > 0 {
-			texts.WriteByte(' ')
+			texts.WriteByte(':')
 		}
 		texts.WriteString(p.text)
 		keys.WriteString(strconv.Itoa(len(p.key)) + ":" + p.key)

@@ -50,7 +50,7 @@ func TestCompositeOfStableFieldsIgnoresTheRest(t *testing.T) {
 	v := custom(t, Scheme{}, eventID(IDSource{FromJSON, "event"}, IDSource{FromJSON, "doc.id"}))
 	first := idOf(t, v, signed(`{"event":"signed","doc":{"id":7},"createdAt":1}`))
 	second := idOf(t, v, signed(`{"event":"signed","doc":{"id":7},"createdAt":2}`))
-	if first != second || first.Text != "signed 7" || first.Key != "6:signed1:7" {
+	if first != second || first.Text != "signed:7" || first.Key != "6:signed1:7" {
 		t.Errorf("%v and %v", first, second)
 	}
 	noID(t, v, signed(`{"event":"signed"}`), ErrMissingID)

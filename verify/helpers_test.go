@@ -33,6 +33,19 @@ func preset(t testing.TB, sender, secret string) *Verifier {
 	return mustNew(t, Config{Sender: sender, Secrets: []Secret{{Value: secret}}})
 }
 
+// sender is a verifier for any sender, with a secret in its format and what the
+// preset leaves to the route.
+func sender(t testing.TB, name string) *Verifier {
+	t.Helper()
+	c := presetConfig(name, "https://h.test")
+	s, _ := SenderNamed(name)
+	c.Secrets = []Secret{{Value: swSecret}}
+	if s.SecretFormat == Hex {
+		c.Secrets[0].Value = "00112233445566778899aabbccddeeff"
+	}
+	return mustNew(t, c)
+}
+
 // custom is a verifier for a scheme, whose header defaults to X-Sig and whose
 // event id to X-Id.
 func custom(t testing.TB, s Scheme, change ...func(*Config)) *Verifier {

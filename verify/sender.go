@@ -19,6 +19,7 @@ type Sender struct {
 	// Schemes then.
 	Authenticator string
 	// SecretFormat is how the sender's secrets become keys: Text, Base64 or Hex.
+	// The table may leave out Text.
 	SecretFormat string
 	// EventID is where the event id is. Empty: the IDHeader of the scheme, or,
 	// with NoEventID, nowhere.
@@ -31,15 +32,20 @@ type Sender struct {
 	UnsignedIDHeader string
 	// IDChanges is when the sender gives the same event another id.
 	IDChanges IDChange
+	// IDReused tells that the id is that of a thing and a kind of event: another
+	// body under it is another event.
+	IDReused bool
 	// Tolerance is the age of a signed timestamp that the sender's own libraries
-	// accept, in both directions. Zero: the sender signs no timestamp.
+	// accept, in both directions. Zero: the sender signs no timestamp. Negative
+	// (ToleranceOff): it signs one, and its libraries do not look at its age.
 	Tolerance time.Duration
 	// SignedOnce tells that retries carry the timestamp of the first attempt. The
 	// tolerance must outlast the retry window then.
 	SignedOnce bool
 	// BodyChanges tells that a retry may have another body than the first attempt.
 	BodyChanges bool
-	// RetryWindow is the time from the first attempt to the last.
+	// RetryWindow is the time from the first attempt to the last. Zero: the sender
+	// never tries again by itself.
 	RetryWindow time.Duration
 	// WindowAssumed tells that the sender publishes no retry window, and that
 	// RetryWindow is an assumption.

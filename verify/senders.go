@@ -1,6 +1,13 @@
 package verify
 
-import "time"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // SenderNamed returns the preset of that name, and whether there is one.
 func SenderNamed(name string) (Sender, bool) {
@@ -21,89 +28,61 @@ func Senders() []string {
 	return names
 }
 
-// presets returns the table anew each time, so that nobody can change it.
-func presets() []Sender {
-	return []Sender{
-		{
-			// Signature and id: docs.github.com, "Validating webhook deliveries" and
-			// "Best practices for using webhooks". The id is the same on redelivery
-			// but not signed. GitHub never retries by itself; a delivery can be
-			// redelivered by hand for 3 days, which is what RetryWindow says.
-			Name:           "github",
-			Schemes:        []Scheme{{Headers: []string{"X-Hub-Signature-256"}, Prefix: "sha256="}},
-			SecretFormat:   Text,
-			EventID:        []IDSource{{FromHeader, "X-GitHub-Delivery"}},
-			RetryWindow:    72 * time.Hour,
-			AttemptTimeout: 10 * time.Second,
-		},
-		{
-			// Signature: the SDKs Paymos-labs/php-sdk and typescript-sdk, with their
-			// conformance/contract.json. Eleven attempts, with gaps of 1, 2, 4, 8, 16
-			// and 32 minutes and 1, 2, 4 and 8 hours (Paymos's blog). The key is the
-			// whole secret, whsec_ included.
-			Name:             "paymos",
-			Schemes:          []Scheme{timestamped("X-Webhook-Signature")},
-			SecretFormat:     Text,
-			EventID:          []IDSource{{FromJSON, "event_id"}},
-			UnsignedIDHeader: "X-Webhook-Id",
-			Tolerance:        5 * time.Minute,
-			RetryWindow:      16*time.Hour + 3*time.Minute,
-			AttemptTimeout:   10 * time.Second,
-		},
-		{
-			// Signature: the SDKs StableOps/stableops-api-typescript-sdk and
-			// -python-sdk. The event id is neither signed nor in the body. The retry
-			// schedule is NOT published: 16 hours is an assumption.
-			Name:           "stableops",
-			Schemes:        []Scheme{timestamped("X-Product-Signature")},
-			SecretFormat:   Text,
-			EventID:        []IDSource{{FromHeader, "X-Event-Id"}},
-			Tolerance:      5 * time.Minute,
-			RetryWindow:    16 * time.Hour,
-			AttemptTimeout: 10 * time.Second,
-		},
-		{
-			// standard-webhooks/standard-webhooks, spec/standard-webhooks.md. The
-			// retry window is the end of the schedule it suggests, the time-out the
-			// lower end of its range; a sender may differ in both.
-			Name:           "standard-webhooks",
-			Schemes:        []Scheme{standardWebhooks("webhook")},
-			SecretFormat:   Base64,
-			Tolerance:      5 * time.Minute,
-			RetryWindow:    75*time.Hour + 35*time.Minute,
-			AttemptTimeout: 15 * time.Second,
-		},
-		{
-			// Signature: stripe-node and stripe-go. Retries: "up to three days" in
-			// live mode, docs.stripe.com/webhooks. No attempt time-out is published.
-			Name:         "stripe",
-			Schemes:      []Scheme{timestamped("Stripe-Signature")},
-			SecretFormat: Text,
-			EventID:      []IDSource{{FromJSON, "id"}},
-			Tolerance:    5 * time.Minute,
-			RetryWindow:  72 * time.Hour,
-		},
-		{
-			// docs.svix.com/retries and /receiving. Customers of Svix may send under
-			// the unbranded names. Attempts end 27 h 35 min after the first.
-			Name:           "svix",
-			Schemes:        []Scheme{standardWebhooks("svix"), standardWebhooks("webhook")},
-			SecretFormat:   Base64,
-			Tolerance:      5 * time.Minute,
-			RetryWindow:    27*time.Hour + 35*time.Minute,
-			AttemptTimeout: 15 * time.Second,
-		},
+// CheckSender returns an error that says why there is no preset of that name.
+func CheckSender(name string) error {
+	if _, ok := SenderNamed(name); ok {
+		return nil
 	}
+	if reason, ok := notOffered[name]; ok {
+		return errors.New("sender " + name + ": " + reason)
+	}
+	return fmt.Errorf("unknown sender %q; there are %s", name, strings.Join(Senders(), ", "))
 }
 
-// timestamped is the form that Stripe made common: t=<unix seconds>,v1=<hex>.
-func timestamped(header string) Scheme {
-	return Scheme{
-		Headers:   []string{header},
-		Labels:    []string{"v1"},
-		Payload:   "{timestamp}.{body}",
-		Timestamp: Timestamp{Field: "t"},
+// notOffered are senders that no gateway can take copies away from, and why.
+var notOffered = map[string]string{
+	"docker-hub":     "Docker Hub signs nothing and sends no id, so nothing can be verified or told apart",
+	"mollie":         mollieClassic,
+	"mollie-classic": mollieClassic,
+}
+
+const mollieClassic = "Mollie's classic webhooks are not signed, and every change of a payment's status has the same body: to drop copies would be to lose events. " +
+	"Use Mollie's next-generation webhooks with the sender mollie-next"
+
+// presets returns the table anew each time, so that nobody can change it. The
+// entries are in the senders_*.go files.
+func presets() []Sender {
+	all := slices.Concat(standardSenders(), paymentSenders(), shopSenders(), developerSenders(), messageSenders(), officeSenders())
+	for i := range all {
+		all[i].SecretFormat = or(all[i].SecretFormat, Text)
 	}
+	slices.SortFunc(all, func(a, b Sender) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+const day = 24 * time.Hour
+
+// The forms that several senders share.
+
+// signsBody is a signature over the body alone.
+func signsBody(header, prefix, algorithm, encoding string) []Scheme {
+	return []Scheme{{Headers: []string{header}, Prefix: prefix, Algorithm: algorithm, Encoding: encoding}}
+}
+
+// signsField is the form that Stripe made common: t=<unix seconds>,v1=<hex>.
+func signsField(header string) []Scheme { return signsFieldAs(header, "v1", UnixSeconds) }
+
+// signsFieldAs is signsField with another label or unit.
+func signsFieldAs(header, label, unit string) []Scheme {
+	return []Scheme{{
+		Headers: []string{header}, Labels: []string{label},
+		Payload: "{timestamp}.{body}", Timestamp: Timestamp{Field: "t", Unit: unit},
+	}}
+}
+
+// signsHeader is a signature over a payload with a timestamp from a header.
+func signsHeader(header, prefix, encoding, payload string, timestamp Timestamp) []Scheme {
+	return []Scheme{{Headers: []string{header}, Prefix: prefix, Encoding: encoding, Payload: payload, Timestamp: timestamp}}
 }
 
 // standardWebhooks is the form that Svix made common: three headers, and a list
@@ -118,4 +97,20 @@ func standardWebhooks(prefix string) Scheme {
 		Timestamp: Timestamp{Header: prefix + "-timestamp"},
 		IDHeader:  prefix + "-id",
 	}
+}
+
+// inHeaders is an id that one header holds, or several together.
+func inHeaders(names ...string) (ids []IDSource) {
+	for _, name := range names {
+		ids = append(ids, IDSource{FromHeader, name})
+	}
+	return ids
+}
+
+// inBody is an id that one member of the body holds, or several together.
+func inBody(paths ...string) (ids []IDSource) {
+	for _, path := range paths {
+		ids = append(ids, IDSource{FromJSON, path})
+	}
+	return ids
 }

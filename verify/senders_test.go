@@ -3,7 +3,9 @@ package verify
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -11,34 +13,169 @@ import (
 const swSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 func TestSendersAreListedInOrder(t *testing.T) {
-	want := []string{"github", "paymos", "stableops", "standard-webhooks", "stripe", "svix"}
-	if got := Senders(); !slices.Equal(got, want) {
-		t.Errorf("got %v", got)
+	names := Senders()
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Errorf("got %v", names)
 	}
 	if _, ok := SenderNamed("Stripe"); ok {
 		t.Error("names are exact")
 	}
 }
 
-func TestPresetsKnowTheirSenders(t *testing.T) {
-	for name, want := range map[string]struct {
-		tolerance, window, attempt time.Duration
-		timestamp, idSigned        bool
-	}{
-		"github":            {0, 72 * time.Hour, 10 * time.Second, false, false},
-		"paymos":            {5 * time.Minute, 16*time.Hour + 3*time.Minute, 10 * time.Second, true, true},
-		"stableops":         {5 * time.Minute, 16 * time.Hour, 10 * time.Second, true, false},
-		"standard-webhooks": {5 * time.Minute, 75*time.Hour + 35*time.Minute, 15 * time.Second, true, true},
-		"stripe":            {5 * time.Minute, 72 * time.Hour, 0, true, true},
-		"svix":              {5 * time.Minute, 27*time.Hour + 35*time.Minute, 15 * time.Second, true, true},
-	} {
-		s, ok := SenderNamed(name)
-		v := preset(t, name, swSecret)
-		if !ok || s.Name != name || s.Tolerance != want.tolerance || s.RetryWindow != want.window || s.AttemptTimeout != want.attempt {
-			t.Errorf("%s: %+v", name, s)
+// all calls f with every preset and a verifier for it.
+func all(t *testing.T, f func(t *testing.T, s Sender, v *Verifier)) {
+	for _, name := range Senders() {
+		t.Run(name, func(t *testing.T) {
+			s, _ := SenderNamed(name)
+			f(t, s, sender(t, name))
+		})
+	}
+}
+
+func TestEverySenderSaysWhereItsFactsAreFrom(t *testing.T) {
+	all(t, func(t *testing.T, s Sender, _ *Verifier) {
+		if len(s.Sources) == 0 || s.Title == "" || s.SecretFormat == "" || len(s.Schemes) == 0 {
+			t.Errorf("incomplete: %+v", s)
 		}
-		if v.HasTimestamp() != want.timestamp || v.IDSigned() != want.idSigned || v.Tolerance() != want.tolerance {
-			t.Errorf("%s: timestamp %v, id signed %v, tolerance %v", name, v.HasTimestamp(), v.IDSigned(), v.Tolerance())
+		for _, text := range slices.Concat(s.Notes, s.Sources, []string{s.NoEventID}) {
+			if strings.TrimSpace(text) != text || strings.ContainsAny(text, "\n|") {
+				t.Errorf("%q does not fit into a line of Markdown", text)
+			}
+		}
+		for _, sentence := range append(s.Notes, s.NoEventID) {
+			if sentence != "" && !strings.HasSuffix(sentence, ".") {
+				t.Errorf("%q does not end as a sentence does", sentence)
+			}
+		}
+		if s.WindowAssumed && s.RetryWindow == 0 {
+			t.Error("a window of nothing is assumed")
+		}
+	})
+}
+
+func TestEverySenderHasAnIDOrAReason(t *testing.T) {
+	all(t, func(t *testing.T, s Sender, _ *Verifier) {
+		has := len(s.EventID) > 0 || s.Schemes[0].IDHeader != ""
+		if has == (s.NoEventID != "") {
+			t.Errorf("id %v, and %q", s.EventID, s.NoEventID)
+		}
+		if has && s.IDChanges == ChangesOnRetry {
+			t.Error("an id that every attempt changes tells no copies apart")
+		}
+		if _, err := New(Config{Sender: s.Name, PublicURL: "https://h.test", Secrets: []Secret{{Value: swSecret}}, SecretFormat: Text}); (err == nil) != has {
+			t.Errorf("without a choice of the route's: %v", err)
+		}
+	})
+}
+
+func TestTolerancesFitTheSchemes(t *testing.T) {
+	all(t, func(t *testing.T, s Sender, v *Verifier) {
+		if (s.Tolerance != 0) != v.HasTimestamp() {
+			t.Errorf("tolerance %v, timestamp %v", s.Tolerance, v.HasTimestamp())
+		}
+		if s.SignedOnce && s.Tolerance > 0 && s.Tolerance <= s.RetryWindow {
+			t.Errorf("a retry after %v would be stale after %v", s.RetryWindow, s.Tolerance)
+		}
+		if want := max(s.Tolerance, 0); v.Tolerance() != want {
+			t.Errorf("the verifier's is %v, want %v", v.Tolerance(), want)
+		}
+	})
+}
+
+// Where the id is unsigned, a route takes another body for another event, unless
+// the body changes by itself: then only a signed time keeps old bodies away.
+func TestBodiesThatChangeNeedASignedIDOrTime(t *testing.T) {
+	all(t, func(t *testing.T, s Sender, v *Verifier) {
+		if s.BodyChanges && !v.IDSigned() && s.Tolerance <= 0 {
+			t.Error("neither the id nor the time is signed")
+		}
+		if s.BodyChanges && s.IDReused {
+			t.Error("nothing tells a retry from another event")
+		}
+	})
+}
+
+func TestDuplicatesAreAnsweredAsTheSenderWants(t *testing.T) {
+	all(t, func(t *testing.T, s Sender, _ *Verifier) {
+		status := s.Duplicate.Status
+		if status == 0 {
+			status = 200
+		}
+		if status < 200 || status > 299 || len(s.Success) > 0 && !slices.Contains(s.Success, status) {
+			t.Errorf("%d for a duplicate, of %v", status, s.Success)
+		}
+		if s.Duplicate.Body != "" && s.Duplicate.ContentType == "" {
+			t.Error("a body without its type")
+		}
+		for _, success := range s.Success {
+			if success < 200 || success > 299 {
+				t.Errorf("success %d", success)
+			}
+		}
+	})
+}
+
+func TestTimesAreOnesThatCanBe(t *testing.T) {
+	all(t, func(t *testing.T, s Sender, _ *Verifier) {
+		if s.RetryWindow < 0 || s.RetryWindow > 31*day || s.AttemptTimeout < 0 || s.AttemptTimeout > 2*time.Minute || s.Tolerance > 31*day {
+			t.Errorf("window %v, attempt %v, tolerance %v", s.RetryWindow, s.AttemptTimeout, s.Tolerance)
+		}
+	})
+}
+
+func TestObviousIDsThatLoseEventsAreNotTaken(t *testing.T) {
+	for name, never := range map[string]IDSource{
+		"box":             {FromHeader, "BOX-DELIVERY-ID"},
+		"paddle":          {FromJSON, "notification_id"},
+		"linear":          {FromJSON, "webhookId"},
+		"stableops":       {FromHeader, "X-Delivery-Id"},
+		"openai":          {FromJSON, "id"},
+		"lemon-squeezy":   {FromJSON, "meta.webhook_id"},
+		"terraform-cloud": {FromJSON, "run_id"},
+	} {
+		if s, ok := SenderNamed(name); !ok || slices.Contains(s.EventID, never) {
+			t.Errorf("%s: %v", name, s.EventID)
+		}
+	}
+	for name, other := range map[string]string{
+		"shopify":     "X-Shopify-Webhook-Id", // another subscription to the same event
+		"woocommerce": "",                     // the same second
+		"paystack":    "",                     // another status of the same invoice
+	} {
+		s, _ := SenderNamed(name)
+		headers := http.Header{}
+		for _, id := range s.EventID {
+			if id.Kind == FromHeader {
+				headers.Set(id.Name, "1")
+			}
+		}
+		key := func(body string) string {
+			id, err := sender(t, name).EventID(&Request{Header: headers, Body: []byte(body)}, Result{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return id.Key
+		}
+		body := `{"event":"invoice.update","data":{"id":1,"status":"a"}}`
+		before := key(body)
+		if other != "" {
+			headers.Set(other, "2")
+		} else {
+			body = `{"event":"invoice.update","data":{"id":1,"status":"b"}}`
+		}
+		if key(body) == before && !s.IDReused {
+			t.Errorf("%s: two events have one key", name)
+		}
+	}
+}
+
+func TestSendersWithoutSignatureOrIDAreRefusedWithTheReason(t *testing.T) {
+	for name, want := range map[string]string{
+		"mollie": "lose events", "mollie-classic": "mollie-next", "docker-hub": "signs nothing", "strype": "there are adyen-banking, airwallex,",
+	} {
+		_, err := New(Config{Sender: name, Secrets: []Secret{{Value: "s"}}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -52,8 +189,8 @@ func TestPresetsCannotBeChanged(t *testing.T) {
 }
 
 func TestSchemesSurviveJSON(t *testing.T) {
-	want := customSchemes["sanity"].Scheme
-	data, err := json.Marshal(want)
+	sanity, _ := SenderNamed("sanity")
+	data, err := json.Marshal(sanity.Schemes[0])
 	if err != nil {
 		t.Fatal(err)
 	}

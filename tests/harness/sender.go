@@ -16,6 +16,27 @@ import (
 // format that a sender may want.
 const Secret = "whsec_YW4gaW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzISE="
 
+// PublicURL is what every route of a sender that signs the URL says it is.
+const PublicURL = "https://hooks.example.test/hook"
+
+// Route returns the name's secret, and the lines that a route with this preset
+// needs: what the preset leaves to the route, and a tolerance that a slow machine
+// keeps to.
+func Route(name string) (secret string, lines []string) {
+	s, _ := verify.SenderNamed(name)
+	secret = Secret
+	if s.SecretFormat == verify.Hex {
+		secret = "00112233445566778899aabbccddeeff"
+	}
+	if s.NoEventID != "" {
+		lines = append(lines, "event_id body_sha256")
+	}
+	if s.Tolerance > 0 {
+		lines = append(lines, "tolerance 10m")
+	}
+	return secret, append(lines, "public_url "+PublicURL)
+}
+
 // Sender signs deliveries as a real one does.
 type Sender struct {
 	// Name is the preset's; empty for a scheme of one's own.
@@ -29,9 +50,13 @@ type Sender struct {
 func NewSender(t testing.TB, name string, secrets ...string) *Sender {
 	t.Helper()
 	if len(secrets) == 0 {
-		secrets = []string{Secret}
+		secret, _ := Route(name)
+		secrets = []string{secret}
 	}
-	c := verify.Config{Sender: name}
+	c := verify.Config{Sender: name, PublicURL: PublicURL}
+	if facts, _ := verify.SenderNamed(name); facts.NoEventID != "" {
+		c.EventID = []verify.IDSource{{Kind: verify.FromBodySHA256}}
+	}
 	for _, s := range secrets {
 		c.Secrets = append(c.Secrets, verify.Secret{Value: s})
 	}
@@ -79,6 +104,9 @@ func (s *Sender) ForURL(url, id string, body []byte) *Delivery {
 
 func (s *Sender) sign(in verify.SignInput) *Delivery {
 	s.t.Helper()
+	if in.URL == "" {
+		in.URL = PublicURL
+	}
 	header, err := s.verifier.Sign(in)
 	if err != nil {
 		s.t.Fatal(err)
