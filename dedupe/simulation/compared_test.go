@@ -61,6 +61,16 @@ func (c *compared) do(key string, a asked) (told, error) {
 	return got, nil
 }
 
+// forget lets the store lose all it knows.
+func (c *compared) forget() {
+	if err := c.Store.(interface{ forget() error }).forget(); err != nil {
+		c.w.violate("the simulation: the store cannot forget: %v", err)
+	}
+	clear(c.ideal)
+	c.w.note("store: forgets everything")
+	c.w.forgot = true
+}
+
 // near reports whether got is want but for some slack in its times.
 func near(want, got dedupe.Record, slack time.Duration) bool {
 	lease, left := want.LeaseLeft-got.LeaseLeft, want.Left-got.Left

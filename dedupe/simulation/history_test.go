@@ -37,7 +37,20 @@ func live(t *testing.T, seed uint64, m mutant, recording bool) history {
 // opener opens an empty store that reads the time from now.
 type opener func(now func() time.Time) (dedupe.Store, error)
 
-func inMemory(now func() time.Time) (dedupe.Store, error) { return memstore.New(now), nil }
+func inMemory(now func() time.Time) (dedupe.Store, error) {
+	return &memory{memstore.New(now), now}, nil
+}
+
+// memory is a store in memory that can lose what it knows.
+type memory struct {
+	dedupe.Store
+	now func() time.Time
+}
+
+func (m *memory) forget() error {
+	m.Store = memstore.New(m.now)
+	return nil
+}
 
 func liveOver(t *testing.T, open opener, seed uint64, m mutant, recording bool) (h history) {
 	synctest.Test(t, func(t *testing.T) {
@@ -107,6 +120,41 @@ func TestHistoriesKeepThePromiseOnRedis(t *testing.T) {
 	prove(t, *historiesFlag/10, 4, func(t *testing.T, n int) opener {
 		return onRedis(openDatabase(t, socket, n), outside(t))
 	})
+}
+
+// TestForgetfulStoreLosesNoEvent: whatever a store loses may cost a repeat, but no
+// event is acknowledged that was not accepted, and each is accepted in the end.
+func TestForgetfulStoreLosesNoEvent(t *testing.T) {
+	t.Parallel()
+	lost := mutant{policy: redeliver, forgets: true}
+	repeats := 0
+	for seed := uint64(1); seed <= *historiesFlag/10; seed++ {
+		h := live(t, seed, lost, false)
+		for _, v := range h.violations {
+			t.Errorf("seed %d: %s", seed, v)
+		}
+		for _, e := range h.world.events {
+			for _, d := range e.deliveries {
+				if e.acceptedAt >= 0 && d.start > e.acceptedAt {
+					repeats++
+				}
+			}
+		}
+	}
+	if repeats == 0 {
+		t.Error("nothing was repeated: the store forgot nothing that mattered")
+	}
+}
+
+// TestForgetfulRedisLosesNoEvent: the same over a real one, which is emptied.
+func TestForgetfulRedisLosesNoEvent(t *testing.T) {
+	t.Parallel()
+	open := onRedis(openDatabase(t, startRedis(t), 0), outside(t))
+	for seed := uint64(1); seed <= *historiesFlag/100; seed++ {
+		for _, v := range liveOver(t, open, seed, mutant{policy: redeliver, forgets: true}, false).violations {
+			t.Errorf("seed %d: %s", seed, v)
+		}
+	}
 }
 
 // prove runs the histories of the seeds from 1 to count, several at a time, each

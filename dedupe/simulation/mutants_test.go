@@ -19,6 +19,9 @@ type mutant struct {
 	acknowledgesInFlight bool
 	forwardsWaiting      bool
 	gatewayClock         bool
+
+	// forgets is no mistake of ours: the store loses all it knows, now and then.
+	forgets bool
 }
 
 // redeliver makes every history one of the default policy, which promises most.

@@ -88,6 +88,11 @@ func (w *world) mischief() {
 		}
 		w.at(t, func() { w.slots[i].freeze(min(length, max(0, w.plan.quiet-t))) })
 	}
+	if w.mutant.forgets {
+		for range 1 + w.rng.IntN(3) {
+			w.at(when(), w.store.(*compared).forget)
+		}
+	}
 	for range max(0, w.rng.IntN(5)-2) {
 		t := when()
 		s := span{t, min(w.plan.quiet, t+w.between(time.Second, 3*leaseTime))}

@@ -188,4 +188,8 @@ func (p *paced) Bind(context.Context, string, string, time.Duration) (string, er
 	panic("the simulation binds nothing")
 }
 
+func (p *paced) forget() error {
+	return p.do(func() error { return p.admin.FlushDB(context.Background()).Err() })
+}
+
 func (p *paced) Close() error { return nil }

@@ -1,7 +1,13 @@
 // Package simulation is the proof of the state machine: several gateways, the
 // senders and the upstream run in one process under a clock and a scheduler
-// that a seed determines, with every fault that the promise names, and every
-// history is checked against the promise.
+// that a seed determines, with every fault that the promise names. The store is
+// the one in memory, the one on files, or a real Redis whose keys are moved with
+// that clock. Every history is checked against the promise, and everything that
+// the store answers in it against the transition table (model_test.go).
+//
+// Such a history does one thing at a time. That the steps of a store are atomic
+// is shown by callers who fight over few records at the same time: an order of
+// their calls that the table explains must exist (linear_test.go).
 //
 //	go test ./dedupe/simulation                              # a few thousand histories
 //	go test ./dedupe/simulation -run Keep -histories 200000  # many
@@ -46,6 +52,7 @@ type world struct {
 	attempts []*attempt
 	claims   map[string]*lease // by token
 	outages  []span
+	forgot   bool // the store has lost what it knew
 
 	recording  bool
 	story      strings.Builder

@@ -68,14 +68,14 @@ func testLeases(t *testing.T, h Harness) {
 	s.near("the lease of an event in doubt", s.lookup(key).LeaseLeft, lease)
 }
 
-// testOtherLeases: gateways may have different leases. The one that counts is
-// the owner's, whoever asks.
+// testOtherLeases: gateways may have different leases and times to live. Those
+// that count are the owner's, whoever asks.
 func testOtherLeases(t *testing.T, h Harness) {
 	s := suite{t, h}
 	try := func(key, token string, lease time.Duration) dedupe.Record {
 		t.Helper()
 		asker := hold(token)
-		asker.Lease = lease
+		asker.Lease, asker.TTL = lease, 2*ttl
 		r, err := s.Store.Claim(context.Background(), key, asker, true)
 		s.must(err)
 		return r
