@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
@@ -31,12 +32,12 @@ type App struct {
 	identity string // of the store
 	logger   *zap.Logger
 	sources  map[string]sourceClaim
-	lent     *loan
+	lent     atomic.Pointer[loan]
 	ctx      caddy.Context
 }
 
 // CaddyModule returns the Caddy module information.
-func (App) CaddyModule() caddy.ModuleInfo {
+func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: appName, New: func() caddy.Module { return new(App) }}
 }
 
@@ -69,11 +70,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 // the configuration before this one has opened.
 func (a *App) Start() error {
 	if len(a.sources) > 0 { // else no route uses the store
-		lent, err := a.borrow()
+		lent, err := a.open()
 		if err != nil {
 			return err
 		}
-		a.lent = lent
+		a.lent.Store(lent)
 	}
 	return inForce.succeed(a)
 }
@@ -82,11 +83,12 @@ func (a *App) Start() error {
 func (a *App) apply() error {
 	exit.allow(gracePeriod(a.ctx))
 	buffers.allow(a.MaxBuffered)
-	if a.lent == nil {
+	lent := a.lent.Load()
+	if lent == nil {
 		return nil
 	}
-	a.lent.logger.Store(a.logger)
-	return a.store.Apply(a.lent.store)
+	lent.logger.Store(a.logger)
+	return a.store.Apply(lent.store)
 }
 
 // Stop implements [caddy.App]. The store stays open for the deliveries that are
@@ -97,9 +99,8 @@ func (a *App) Stop() error { return nil }
 // still be in flight: each has borrowed the store for itself.
 func (a *App) Cleanup() error {
 	inForce.retire(a)
-	if a.lent != nil {
-		a.lent.giveBack()
-		a.lent = nil
+	if lent := a.lent.Swap(nil); lent != nil {
+		lent.giveBack()
 	}
 	return nil
 }

@@ -26,11 +26,37 @@ func limitReading(w http.ResponseWriter, r *http.Request, t time.Time) (done fun
 	if r.ContentLength == 0 || server == nil || server.ReadTimeout > 0 {
 		return func() {}
 	}
-	connection := http.NewResponseController(w)
-	if connection.SetReadDeadline(t) != nil {
-		return func() {} // a writer that cannot: it is not a network's
+	b := &timedBody{ReadCloser: r.Body, connection: w, until: t, late: server.ReadIdleTimeout <= 0}
+	r.Body = b
+	return b.done
+}
+
+// timedBody is a body that must have come at a certain time. Most come at once,
+// so the connection is told of it only before the second reading; Caddy bounds
+// the time of each, unless it is told not to.
+type timedBody struct {
+	io.ReadCloser
+	connection http.ResponseWriter
+	until      time.Time
+	late       bool // the next reading needs the time limit
+	limited    bool
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	if b.late && !b.limited {
+		b.limited = true
+		_ = http.NewResponseController(b.connection).SetReadDeadline(b.until) // a writer that cannot: it is not a network's
 	}
-	return func() { _ = connection.SetReadDeadline(time.Time{}) }
+	b.late = true
+	return b.ReadCloser.Read(p)
+}
+
+// done lifts the limit.
+func (b *timedBody) done() {
+	if b.limited {
+		_ = http.NewResponseController(b.connection).SetReadDeadline(time.Time{})
+	}
+	b.late, b.limited = true, true
 }
 
 // writeLimited reports whether the server limits the time for answers itself.
@@ -97,16 +123,16 @@ func fill(r io.Reader, body []byte) ([]byte, error) {
 
 // ended says whether a body that ended with err is whole.
 func ended(body []byte, err error, length int64) error {
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return errTooLarge{tooLarge.Limit}
-	case !errors.Is(err, io.EOF):
-		return fmt.Errorf("incomplete body: %w", err)
-	case length >= 0 && int64(len(body)) != length:
-		return fmt.Errorf("incomplete body: %w", io.ErrUnexpectedEOF)
+	if errors.Is(err, io.EOF) {
+		if length >= 0 && int64(len(body)) != length {
+			return fmt.Errorf("incomplete body: %w", io.ErrUnexpectedEOF)
+		}
+		return nil
 	}
-	return nil
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		return errTooLarge{tooLarge.Limit}
+	}
+	return fmt.Errorf("incomplete body: %w", err)
 }
 
 // setBody gives r the body that was read, with its exact length: FastCGI needs

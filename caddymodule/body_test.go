@@ -2,12 +2,19 @@ package caddymodule
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 // bodyOf is a request with a body, whose length is told or not.
@@ -179,5 +186,52 @@ func TestMethodThatMayBeRepeatedIsNotSentTwice(t *testing.T) {
 	sendOnce(r)
 	if r.ContentLength != 0 {
 		t.Error("a POST would be sent in chunks")
+	}
+}
+
+// deadlineWriter notes the read deadlines that are set.
+type deadlineWriter struct {
+	http.ResponseWriter
+	set []time.Time
+}
+
+func (w *deadlineWriter) SetReadDeadline(t time.Time) error {
+	w.set = append(w.set, t)
+	return nil
+}
+
+// TestTimeIsLimitedBeforeAnyReadingMayTakeLong: without a time limit of Caddy's
+// own before the first one, with it before the second; and the limit is lifted.
+func TestTimeIsLimitedBeforeAnyReadingMayTakeLong(t *testing.T) {
+	until := time.Now().Add(time.Hour)
+	for name, c := range map[string]struct {
+		idle    caddy.Duration
+		pieces  int
+		limited bool
+	}{
+		"at once":                       {caddy.Duration(time.Minute), 1, false},
+		"in pieces":                     {caddy.Duration(time.Minute), 3, true},
+		"at once, without idle limit":   {-1, 1, true},
+		"in pieces, without idle limit": {-1, 3, true},
+	} {
+		w := &deadlineWriter{ResponseWriter: httptest.NewRecorder()}
+		var pieces []io.Reader
+		for range c.pieces {
+			pieces = append(pieces, iotest.DataErrReader(strings.NewReader("piece")))
+		}
+		r := bodyOf(io.MultiReader(pieces...), int64(5*c.pieces))
+		r = r.WithContext(context.WithValue(r.Context(), caddyhttp.ServerCtxKey, &caddyhttp.Server{ReadIdleTimeout: c.idle}))
+		done := limitReading(w, r, until)
+		if _, err := readBody(r, 100, free); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		done()
+		want := []time.Time{until, {}}
+		if !c.limited {
+			want = nil
+		}
+		if !slices.Equal(w.set, want) {
+			t.Errorf("%s: the deadlines are %v, want %v", name, w.set, want)
+		}
 	}
 }

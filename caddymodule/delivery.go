@@ -2,9 +2,11 @@ package caddymodule
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -209,12 +211,14 @@ func (d *delivery) enter() (leave func(), ref *refusal) {
 
 // event is the delivery as the state machine sees it.
 func (d *delivery) event(reuse *reuseMemory) dedupe.Event {
-	fingerprint := dedupe.Fingerprint(d.sum)
-	e := dedupe.Event{Key: dedupe.Key(d.Source, d.id.Key, ""), Mark: dedupe.MarkOf(d.sum)}
-	if d.forwardReused {
-		d.report.reused = reuse.seen(e.Key, fingerprint)
-		e.Key = dedupe.Key(d.Source, d.id.Key, fingerprint)
+	e := dedupe.Event{Mark: dedupe.MarkOf(d.sum)}
+	if !d.forwardReused {
+		e.Key = dedupe.Key(d.Source, d.id.Key, "")
+		return e
 	}
+	fingerprint := dedupe.Fingerprint(d.sum)
+	e.Key = dedupe.Key(d.Source, d.id.Key, fingerprint)
+	d.report.reused = reuse.seen(strings.TrimSuffix(e.Key, fingerprint), binary.BigEndian.Uint64(d.sum[:]))
 	return e
 }
 
@@ -253,9 +257,9 @@ func (d *delivery) deliver(result dedupe.Result, settle func(dedupe.Outcome), fi
 	}
 	d.r.Header.Set(resultHeader, string(result))
 	sendOnce(d.r)
-	arrived := sync.OnceFunc(underWay.done)
+	var arrived sync.Once
 	settleAndArrive := func(o dedupe.Outcome) {
-		defer arrived()
+		defer arrived.Do(arrive)
 		settle(o)
 	}
 	if d.DryRun {

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(App{})
+	caddy.RegisterModule(new(App))
 	caddy.RegisterModule(Handler{})
 	caddy.RegisterModule(FileStore{})
 	caddy.RegisterModule(MemoryStore{})

@@ -30,8 +30,8 @@ type ending struct {
 	panicked any
 	// expired says that the time for the upstream was over.
 	expired bool
-	// reached says that an upstream has answered Caddy's proxy, whatever became of
-	// its answer.
+	// reached says, where no answer came through, that an upstream has answered
+	// Caddy's proxy all the same.
 	reached bool
 }
 

@@ -12,9 +12,7 @@ import (
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
 
-// openStores are the stores that are open in this process, by their identity. A
-// reload calls Cleanup on the old configuration while its requests are still in
-// flight, so each delivery holds a reference of its own.
+// openStores are the stores that are open in this process, by their identity.
 var openStores = caddy.NewUsagePool()
 
 // openStore is an open store and what goes with it over reloads.
@@ -41,16 +39,26 @@ func (s *openStore) close(ctx context.Context) (err error) {
 	return err
 }
 
-// loan is a reference to an open store. It is given back as often as it is kept,
-// and once more.
+// loan is a configuration's reference to an open store. It has users, the
+// configuration itself among them, and is given back with the last: a reload
+// calls Cleanup while requests are still in flight.
 type loan struct {
 	*openStore
 	identity string
+	users    atomic.Int64
 }
 
-// borrow returns the open store of this configuration, and opens it if need be:
-// routes may be served before the app has been started.
+// borrow returns the open store of this configuration, and makes the caller a
+// user of it.
 func (a *App) borrow() (*loan, error) {
+	if l := a.lent.Load(); l != nil && l.join() {
+		return l, nil
+	}
+	return a.open() // routes may be served before the app has started, and after it has ended
+}
+
+// open takes a reference to the store, and opens it if need be.
+func (a *App) open() (*loan, error) {
 	value, _, err := openStores.LoadOrNew(a.identity, func() (caddy.Destructor, error) {
 		store, err := a.store.Open(a.logger)
 		if err != nil {
@@ -68,7 +76,9 @@ func (a *App) borrow() (*loan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loan{value.(*openStore), a.identity}, nil
+	l := &loan{openStore: value.(*openStore), identity: a.identity}
+	l.users.Store(1)
+	return l, nil
 }
 
 // spoolFor returns the spool of a store, or nil if there can be none.
@@ -81,11 +91,25 @@ func (a *App) spoolFor(identity string) dedupe.Spool {
 	return s
 }
 
-// keep takes a second reference.
-func (l *loan) keep() { openStores.LoadOrStore(l.identity, l.openStore) }
+// join adds a user, unless the loan has been given back.
+func (l *loan) join() bool {
+	for n := l.users.Load(); n > 0; n = l.users.Load() {
+		if l.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
 
-// giveBack gives one reference back. The last one closes the store.
+// keep adds a user. The caller is one.
+func (l *loan) keep() { l.users.Add(1) }
+
+// giveBack takes a user away. With the last one the loan is given back, and with
+// the last loan the store is closed.
 func (l *loan) giveBack() {
+	if l.users.Add(-1) > 0 {
+		return
+	}
 	if _, err := openStores.Delete(l.identity); err != nil {
 		l.logger.Load().Error("closing the store", zap.Error(err))
 	}

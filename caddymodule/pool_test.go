@@ -8,27 +8,24 @@ import (
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
 
-// references is how many hold the open store of g.
-func (g *gateway) references() int {
-	n, _ := openStores.References(g.app.store.Identity())
-	return n
-}
+// users is how many use the open store of g.
+func (g *gateway) users() int64 { return g.app.lent.Load().users.Load() }
 
 func TestEveryDeliveryHoldsTheStore(t *testing.T) {
 	up := newBlocking()
 	g := newGateway(t, stripeRoute, up.serve)
-	if n := g.references(); n != 1 {
-		t.Errorf("%d references of the configuration alone", n)
+	if n := g.users(); n != 1 {
+		t.Errorf("%d users, want the configuration alone", n)
 	}
 	first := g.start(signed(t, "stripe", "evt_1"))
 	receive(t, up.called, "the call")
-	if n := g.references(); n != 3 { // the handler's and the upstream call's
-		t.Errorf("%d references during a delivery", n)
+	if n := g.users(); n != 3 { // the handler's and the upstream call's
+		t.Errorf("%d users during a delivery", n)
 	}
 	close(up.goOn)
 	receive(t, first, "the answer")
-	if n := g.references(); n != 1 {
-		t.Errorf("%d references are left", n)
+	if n := g.users(); n != 1 {
+		t.Errorf("%d users are left", n)
 	}
 	if n := g.store.opened.Load(); n != 1 {
 		t.Errorf("opened %d times", n)

@@ -1,35 +1,37 @@
 package caddymodule
 
-import "sync"
+import (
+	"hash/maphash"
+	"sync"
+)
 
 // reuseMemory notices, as far as it remembers, that an id came again with
-// another body. It holds two generations of ids; the older one is dropped when
-// the younger one is full.
+// another body. It has a fixed number of places: an id takes the place of an
+// older one. It holds nothing that the garbage collector would have to follow.
 type reuseMemory struct {
-	mu         sync.Mutex
-	young, old map[string]string
+	seed maphash.Seed
+
+	mu     sync.Mutex
+	places [reusePlaces]reusePlace
 }
 
-// reuseGeneration bounds the memory: about 100 bytes an id, two generations.
-const reuseGeneration = 10_000
+type reusePlace struct {
+	id   uint64 // the hash of a key
+	body uint64 // the fingerprint that came with it
+}
 
-func newReuseMemory() *reuseMemory { return &reuseMemory{young: make(map[string]string)} }
+const reusePlaces = 1 << 14 // 256 KiB
 
-// seen remembers the fingerprint that came with key and reports whether a
-// different one came before.
-func (m *reuseMemory) seen(key, fingerprint string) bool {
+func newReuseMemory() *reuseMemory { return &reuseMemory{seed: maphash.MakeSeed()} }
+
+// seen remembers the body that came with key and reports whether a different one
+// came before.
+func (m *reuseMemory) seen(key string, body uint64) bool {
+	id := maphash.String(m.seed, key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before, ok := m.young[key]
-	if !ok {
-		before, ok = m.old[key]
-	}
-	if ok && before == fingerprint {
-		return false
-	}
-	if len(m.young) >= reuseGeneration {
-		m.old, m.young = m.young, make(map[string]string)
-	}
-	m.young[key] = fingerprint
-	return ok
+	before := &m.places[id%reusePlaces]
+	reused := before.id == id && before.body != body
+	*before = reusePlace{id, body}
+	return reused
 }

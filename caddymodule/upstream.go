@@ -59,14 +59,14 @@ func (x *exchange) run(finally func()) result {
 	ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, own)
 
 	ended := make(chan result, 1)
-	go func() {
+	calls.run(func() {
 		defer cancel()
 		res := func() result {
 			defer finally() // before the answer: its sender may come again at once
 			return x.call(ctx)
 		}()
 		ended <- res
-	}()
+	})
 	select {
 	case res := <-ended:
 		maps.Copy(vars, own)
@@ -101,7 +101,10 @@ func (x *exchange) call(ctx context.Context) (res result) {
 		e.err = x.next.ServeHTTP(x.rec, x.request.WithContext(ctx))
 	}()
 	e.answer = x.rec.answer()
-	e.expired, e.reached = ctx.Err() != nil, upstreamAnswered(ctx)
+	e.expired = ctx.Err() != nil
+	if e.err != nil || e.answer.status == 0 {
+		e.reached = upstreamAnswered(ctx)
+	}
 	res.verdict = classify(e, x.success)
 	res.answer = e.answer
 	if e.panicked != nil && e.panicked != http.ErrAbortHandler { //nolint:errorlint // panics are compared as thrown
