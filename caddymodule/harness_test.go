@@ -94,7 +94,7 @@ func newGatewayOn(t *testing.T, store *fakeStore, site string, up caddyhttp.Hand
 }
 
 // provision adapts a Caddyfile and provisions it, as `caddy validate` does.
-func provision(t *testing.T, config string, logs *logBook) (caddy.Context, error) {
+func provision(t testing.TB, config string, logs *logBook) (caddy.Context, error) {
 	t.Helper()
 	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(config), nil)
 	if err != nil {
@@ -103,7 +103,7 @@ func provision(t *testing.T, config string, logs *logBook) (caddy.Context, error
 	return provisionJSON(t, adapted, logs)
 }
 
-func provisionJSON(t *testing.T, adapted []byte, logs *logBook) (caddy.Context, error) {
+func provisionJSON(t testing.TB, adapted []byte, logs *logBook) (caddy.Context, error) {
 	t.Helper()
 	var c caddy.Config
 	if err := json.Unmarshal(adapted, &c); err != nil {
@@ -132,13 +132,13 @@ func (g *gateway) send(sender, id string, body ...string) *http.Response {
 }
 
 // signed is a signed delivery to the gateway.
-func signed(t *testing.T, sender, id string, body ...string) *http.Request {
+func signed(t testing.TB, sender, id string, body ...string) *http.Request {
 	t.Helper()
 	return signedAt(t, sender, id, time.Now(), body...)
 }
 
 // signedAt is a delivery that was signed at that time.
-func signedAt(t *testing.T, sender, id string, now time.Time, body ...string) *http.Request {
+func signedAt(t testing.TB, sender, id string, now time.Time, body ...string) *http.Request {
 	t.Helper()
 	content := verify.SampleBody(sender, id)
 	if len(body) > 0 {

@@ -87,8 +87,9 @@ func (s *Store) syncWritten() {
 	}
 }
 
-// maxSpareBuf bounds the buffers that are kept to be used again.
-const maxSpareBuf = 256 << 10
+// maxSpareBuf bounds the buffers that are kept to be used again: about what comes
+// from one sync to the next at full speed.
+const maxSpareBuf = 2 << 20
 
 // mark notes in the log that what it holds is synced.
 func (s *Store) mark() {
