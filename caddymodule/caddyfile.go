@@ -37,6 +37,12 @@ func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			payload       <template>
 //			timestamp     field <label> [<unit>] | header <name> [<unit>] | json <path> [<unit>]
 //		}
+//		oidc {
+//			audience      <text...>
+//			email         <address...>
+//			issuer        <text>
+//			jwks_url      <url>
+//		}
 //		secret_format     text|base64|hex
 //		event_id          header <name> | json <path> | query <name> | body_sha256 | none
 //		tolerance         <duration>|off
@@ -106,6 +112,7 @@ var subdirectives = map[string]func(*Handler, *caddyfile.Dispenser) error{
 	"ttl":              duration(func(h *Handler) *caddy.Duration { return &h.TTL }),
 	"on_unknown":       text(func(h *Handler) *string { return &h.OnUnknown }),
 	"signature":        (*Handler).parseSignature,
+	"oidc":             (*Handler).parseOIDC,
 	"secret_format":    text(func(h *Handler) *string { return &h.SecretFormat }),
 	"event_id":         (*Handler).parseEventID,
 	"tolerance":        text(func(h *Handler) *string { return &h.Tolerance }),

@@ -74,6 +74,13 @@ const fullDirective = `webhook_dedupe {
 		payload       {method}{url}{timestamp}.{id}.{body}
 		timestamp     field t unix_ms
 	}
+	oidc {
+		audience      https://a https://b
+		audience      https://c
+		email         a@example.com b@example.com
+		issuer        https://id.example.com
+		jwks_url      https://id.example.com/certs
+	}
 	secret_format     hex
 	event_id          header X-Id
 	event_id          json data.id
@@ -117,6 +124,12 @@ const fullJSON = `{
 		"encoding": "base64url",
 		"payload": "{http.request.method}{url}{timestamp}.{id}.{body}",
 		"timestamp": {"field": "t", "unit": "unix_ms"}
+	},
+	"oidc": {
+		"audience": ["https://a", "https://b", "https://c"],
+		"email": ["a@example.com", "b@example.com"],
+		"issuer": "https://id.example.com",
+		"jwks_url": "https://id.example.com/certs"
 	},
 	"secret_format": "hex",
 	"event_id": [

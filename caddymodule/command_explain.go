@@ -189,6 +189,9 @@ func (x explaining) delivery() (*verify.Request, error) {
 }
 
 func (x explaining) fromFlags(in *explain.Input) error {
+	if sender, _ := verify.SenderNamed(x.sender); sender.Authenticator != "" {
+		return errNoToken
+	}
 	in.Config = verify.Config{Sender: x.sender, SecretFormat: x.secretFormat, PublicURL: x.publicURL}
 	for _, s := range x.secrets {
 		value, err := argument(s)

@@ -34,6 +34,9 @@ func (x explaining) fromConfig(in *explain.Input) (notes []string, err error) {
 	for i, h := range routes {
 		secrets, unread := h.savedSecrets()
 		if i == at {
+			if h.OIDC != nil {
+				return nil, errNoToken
+			}
 			notes = unread
 			if in.Config, err = h.verifyConfig(); err != nil {
 				return notes, err
@@ -49,6 +52,10 @@ func (x explaining) fromConfig(in *explain.Input) (notes []string, err error) {
 	}
 	return notes, nil
 }
+
+// errNoToken: an old token is of no use, and what is wrong with a fresh one is in
+// the log.
+var errNoToken = errors.New("its deliveries carry a token: why one is refused is in the log of the gateway")
 
 // place names a route that need not have been provisioned.
 func (h *Handler) place() string {

@@ -114,6 +114,9 @@ func (s *sending) request() (*http.Request, error) {
 // signer makes the verifier that signs. What a preset leaves to the route makes
 // no difference to a signature.
 func (s *sending) signer() (*verify.Verifier, error) {
+	if sender, _ := verify.SenderNamed(s.sender); sender.Authenticator != "" {
+		return nil, fmt.Errorf("deliveries of %s carry a token that only its issuer can make: there is nothing to sign with", s.sender)
+	}
 	secret, err := argument(s.secret)
 	if err != nil {
 		return nil, err

@@ -22,9 +22,9 @@ type diagnostician struct {
 }
 
 // diagnose returns what is odd at first sight, or nothing if it has said enough
-// in this minute.
+// in this minute. A nil diagnostician never says anything.
 func (g *diagnostician) diagnose(r *verify.Request, now time.Time) (texts []string) {
-	if !g.allowed(now) {
+	if g == nil || !g.allowed(now) {
 		return nil
 	}
 	for _, c := range explain.Clues(explain.Input{Config: g.config, Request: r, Now: now}) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify/oidc"
 )
 
 // Handler is a middleware for routes that receive webhooks. It verifies the
@@ -39,8 +40,8 @@ import (
 type Handler struct {
 	// The preset of the sender, such as `stripe`, `github` or `standard-webhooks`;
 	// `caddy webhook-dedupe senders` lists them all. It says how the sender signs,
-	// where its event id is and how long it retries. Either this or `signature` is
-	// required.
+	// where its event id is and how long it retries. Either this or
+	// `signature` or `oidc` is required.
 	Sender string `json:"sender,omitempty"`
 
 	// The namespace of the event ids: letters, digits, `_`, `.` and `-`. It must
@@ -52,8 +53,8 @@ type Handler struct {
 
 	// The secrets that deliveries are signed with; any may match. Placeholders
 	// such as `{env.PAYMOS_SECRET}` and `{file./run/secrets/paymos}` are resolved
-	// when the configuration is loaded. At least one is required; none may be
-	// empty.
+	// when the configuration is loaded. At least one is required, unless there is
+	// `oidc`; none may be empty.
 	Secrets []string `json:"secret,omitempty"`
 
 	// Secrets that are being rotated out. An empty or expired one is skipped.
@@ -72,6 +73,11 @@ type Handler struct {
 
 	// A signature scheme of one's own, instead of a sender's.
 	Signature *verify.Scheme `json:"signature,omitempty"`
+
+	// Which OpenID Connect tokens prove deliveries, in the place of a signature and
+	// of secrets: for the sender `google-pubsub`, where it is required, or without a
+	// sender and with `event_id`. Default: none.
+	OIDC *oidc.Config `json:"oidc,omitempty"`
 
 	// How secrets become keys: `text` (the text itself), `base64` (a `whsec_` in
 	// front is dropped) or `hex`. Default: the sender's; `text` with `signature`.

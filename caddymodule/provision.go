@@ -44,7 +44,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // routeName names the route in errors.
 func (h *Handler) routeName() string {
 	sender := h.Sender
-	if sender == "" {
+	switch {
+	case sender != "":
+	case h.OIDC != nil:
+		sender = "with a token"
+	default:
 		sender = "with its own signature"
 	}
 	return fmt.Sprintf("%q (sender %s)", h.Source, sender)
@@ -101,8 +105,14 @@ func (h *Handler) setVerifier() (verify.Sender, error) {
 	if err != nil {
 		return sender, err
 	}
-	h.diagnostician = &diagnostician{config: c}
-	if c.Secrets, err = h.secrets(); err != nil {
+	switch {
+	case h.OIDC != nil: // whose errors say what is wrong with a token
+		c.Authenticator, err = h.authenticator()
+	case sender.Authenticator == "":
+		h.diagnostician = &diagnostician{config: c}
+		c.Secrets, err = h.secrets()
+	}
+	if err != nil {
 		return sender, err
 	}
 	if h.verifier, err = verify.New(c); err != nil {

@@ -35,10 +35,13 @@ const (
 
 // unverified is the refusal of a delivery that package verify refused. Only what
 // is surely not the sender's gets the route's own status: a stale timestamp may
-// be this machine's clock, and must stay retryable.
+// be this machine's clock, and must stay retryable; what cannot be checked for the
+// moment is asked for again.
 func (h *Handler) unverified(err error) *refusal {
 	ref := &refusal{reason: verify.Reason(err), err: err, status: http.StatusBadRequest}
 	switch {
+	case errors.Is(err, verify.ErrNoKeys):
+		return unavailable(ref.reason, keysRetry, err)
 	case errors.Is(err, verify.ErrStale):
 		ref.status = http.StatusUnauthorized
 	case errors.Is(err, verify.ErrUnsigned), errors.Is(err, verify.ErrForged):

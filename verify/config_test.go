@@ -89,7 +89,8 @@ func TestSignedIDNeedsOneHeaderOrParameter(t *testing.T) {
 }
 
 func TestSecretsAreRequired(t *testing.T) {
-	for _, sender := range Senders() {
+	refused(t, Config{Sender: "google-pubsub", Secrets: []Secret{{Value: "x"}}}, "give an `oidc` block")
+	for _, sender := range signingSenders() {
 		c := presetConfig(sender, "https://h.test")
 		refused(t, c, "no secret")
 		for _, blank := range []string{"", " ", "\n", "\t \r\n"} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,18 @@ func sender(t testing.TB, name string) *Verifier {
 	if s.SecretFormat == Hex {
 		c.Secrets[0].Value = "00112233445566778899aabbccddeeff"
 	}
+	if s.Authenticator != "" {
+		c.Secrets, c.Authenticator = nil, gatekeeper("open")
+	}
 	return mustNew(t, c)
+}
+
+// signingSenders are the names of all senders but those with a token.
+func signingSenders() []string {
+	return slices.DeleteFunc(Senders(), func(name string) bool {
+		s, _ := SenderNamed(name)
+		return s.Authenticator != ""
+	})
 }
 
 // custom is a verifier for a scheme, whose header defaults to X-Sig and whose

@@ -25,6 +25,7 @@ var samples = map[string]string{
 	"github":            `{"zen":"Keep it logically awesome.","hook_id":1,"repository":{"full_name":"octo/hello"}}`,
 	"github-sha1":       `{"zen":"Keep it logically awesome.","hook_id":1,"repository":{"full_name":"octo/hello"}}`,
 	"gocardless":        `{"events":[{"id":ID,"resource_type":"payments","action":"confirmed"}],"meta":{"webhook_id":"WB1"}}`,
+	"google-pubsub":     `{"message":{"attributes":{"key":"value"},"data":"SGVsbG8=","messageId":ID,"publishTime":"2026-01-01T00:00:00Z"},"subscription":"projects/p/subscriptions/s"}`,
 	"hubspot-v3":        `[{"eventId":ID,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1}]`,
 	"intercom":          `{"type":"notification_event","id":ID,"topic":"user.created","delivery_attempts":1}`,
 	"lemon-squeezy":     `{"meta":{"event_name":"order_created","webhook_id":"w1"},"data":{"type":"orders","id":ID}}`,

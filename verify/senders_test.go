@@ -34,7 +34,7 @@ func all(t *testing.T, f func(t *testing.T, s Sender, v *Verifier)) {
 
 func TestEverySenderSaysWhereItsFactsAreFrom(t *testing.T) {
 	all(t, func(t *testing.T, s Sender, _ *Verifier) {
-		if len(s.Sources) == 0 || s.Title == "" || s.SecretFormat == "" || len(s.Schemes) == 0 {
+		if len(s.Sources) == 0 || s.Title == "" || s.SecretFormat == "" || (len(s.Schemes) == 0) != (s.Authenticator != "") {
 			t.Errorf("incomplete: %+v", s)
 		}
 		for _, text := range slices.Concat(s.Notes, s.Sources, []string{s.NoEventID}) {
@@ -55,14 +55,18 @@ func TestEverySenderSaysWhereItsFactsAreFrom(t *testing.T) {
 
 func TestEverySenderHasAnIDOrAReason(t *testing.T) {
 	all(t, func(t *testing.T, s Sender, _ *Verifier) {
-		has := len(s.EventID) > 0 || s.Schemes[0].IDHeader != ""
+		has := len(s.EventID) > 0 || len(s.Schemes) > 0 && s.Schemes[0].IDHeader != ""
 		if has == (s.NoEventID != "") {
 			t.Errorf("id %v, and %q", s.EventID, s.NoEventID)
 		}
 		if has && s.IDChanges == ChangesOnRetry {
 			t.Error("an id that every attempt changes tells no copies apart")
 		}
-		if _, err := New(Config{Sender: s.Name, PublicURL: "https://h.test", Secrets: []Secret{{Value: swSecret}}, SecretFormat: Text}); (err == nil) != has {
+		c := Config{Sender: s.Name, PublicURL: "https://h.test", Secrets: []Secret{{Value: swSecret}}, SecretFormat: Text}
+		if s.Authenticator != "" {
+			c = Config{Sender: s.Name, Authenticator: gatekeeper("open")}
+		}
+		if _, err := New(c); (err == nil) != has {
 			t.Errorf("without a choice of the route's: %v", err)
 		}
 	})
@@ -83,10 +87,11 @@ func TestTolerancesFitTheSchemes(t *testing.T) {
 }
 
 // Where the id is unsigned, a route takes another body for another event, unless
-// the body changes by itself: then only a signed time keeps old bodies away.
+// the body changes by itself: then only a signed time keeps old bodies away, or a
+// token, without which nobody can send any body.
 func TestBodiesThatChangeNeedASignedIDOrTime(t *testing.T) {
 	all(t, func(t *testing.T, s Sender, v *Verifier) {
-		if s.BodyChanges && !v.IDSigned() && s.Tolerance <= 0 {
+		if s.BodyChanges && !v.IDSigned() && s.Tolerance <= 0 && s.Authenticator == "" {
 			t.Error("neither the id nor the time is signed")
 		}
 		if s.BodyChanges && s.IDReused {
