@@ -90,21 +90,26 @@ func readBody(r *http.Request, limit int64, grow func(int64) error) ([]byte, err
 	if r.ContentLength > 0 {
 		most = r.ContentLength + 1
 	}
-	var body []byte
+	body, err := readGrowing(r.Body, most, grow)
+	switch {
+	case errors.Is(err, errNoRoom):
+		return body, err
+	case int64(len(body)) > limit, err == nil: // its end may have come with its last byte
+		return body, errTooLarge{limit}
+	}
+	return body, ended(body, err, r.ContentLength)
+}
+
+// readGrowing reads to the end or an error of r, which it returns, or until it
+// has read most bytes.
+func readGrowing(r io.Reader, most int64, grow func(int64) error) (body []byte, err error) {
 	for size := min(most, firstRead); ; size = min(most, 2*size) {
 		if err := grow(size - int64(len(body))); err != nil {
 			return body, err
 		}
 		body = append(make([]byte, 0, size), body...)
-		var err error
-		body, err = fill(r.Body, body)
-		switch {
-		case int64(len(body)) > limit: // its end may have come with its last byte
-			return body, errTooLarge{limit}
-		case err != nil:
-			return body, ended(body, err, r.ContentLength)
-		case size == most:
-			return body, errTooLarge{limit}
+		if body, err = fill(r, body); err != nil || size == most {
+			return body, err
 		}
 	}
 }

@@ -54,7 +54,7 @@ func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		lease             <duration>
 //		upstream_timeout  <duration>
 //		wait              <duration>
-//		success           <status...>
+//		success           [<status...>] [body_prefix <text>]
 //		max_response      <size>
 //		max_in_flight     <n>
 //
@@ -170,7 +170,12 @@ func (h *Handler) parseEventID(d *caddyfile.Dispenser) error {
 
 func (h *Handler) parseSuccess(d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
-	if len(args) == 0 {
+	if n := len(args); n >= 2 && args[n-2] == "body_prefix" {
+		if args[n-1] == "" {
+			return d.Err("success: body_prefix is empty")
+		}
+		h.SuccessBodyPrefix, args = args[n-1], args[:n-2]
+	} else if n == 0 {
 		return d.ArgErr()
 	}
 	for _, arg := range args {

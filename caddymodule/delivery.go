@@ -272,6 +272,7 @@ func (d *delivery) deliver(result dedupe.Result, settle func(dedupe.Outcome), fi
 	}
 	d.w.Header().Set(resultHeader, string(result))
 	x.rec = newRecorder(d.w, d.r.Method, d.MaxResponse, result, x.overflowed)
+	x.rec.prefix = d.SuccessBodyPrefix
 	x.rec.deadline, x.rec.limited = time.Now().Add(x.timeout), writeLimited(d.r)
 	d.answer(x, x.run(end))
 	return nil

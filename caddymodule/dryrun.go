@@ -24,10 +24,13 @@ func (d *delivery) passThrough() error {
 func (d *delivery) observe(settle func(dedupe.Outcome)) error {
 	d.w.Header().Set(resultHeader, string(d.report.result))
 	seen := &observer{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: d.w}}
+	if d.SuccessBodyPrefix != "" {
+		seen.holds = d.MaxResponse
+	}
 	e := ending{}
 	defer func() {
 		if e.panicked = recover(); e.panicked == nil {
-			e.answer = answer{status: seen.status, whole: d.r.Context().Err() == nil}
+			e.answer = answer{status: seen.status, whole: d.r.Context().Err() == nil, wrong: seen.lacks(d.SuccessBodyPrefix, d.r.Method)}
 		}
 		v := classify(e, d.accepts)
 		settle(v.outcome)
@@ -40,10 +43,17 @@ func (d *delivery) observe(settle func(dedupe.Outcome)) error {
 	return e.err
 }
 
-// observer sees the status that goes by.
+// observer sees the status that goes by, and the beginning of the body.
 type observer struct {
 	caddyhttp.ResponseWriterWrapper
 	status int
+	holds  int64 // how much of the body is held
+	body   []byte
+}
+
+// lacks reports whether the body does not begin with prefix.
+func (o *observer) lacks(prefix, method string) bool {
+	return prefix != "" && (bodiless(method, o.status) || !beginsWith(codingOf(o.Header()), o.body, prefix))
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -59,6 +69,7 @@ func (o *observer) Write(p []byte) (int, error) {
 	if o.status == 0 {
 		o.status = http.StatusOK
 	}
+	o.body = append(o.body, p[:min(int64(len(p)), o.holds-int64(len(o.body)))]...)
 	return o.ResponseWriterWrapper.Write(p)
 }
 
@@ -66,6 +77,9 @@ func (o *observer) Write(p []byte) (int, error) {
 func (o *observer) ReadFrom(r io.Reader) (int64, error) {
 	if o.status == 0 {
 		o.status = http.StatusOK
+	}
+	if o.holds > 0 {
+		return io.Copy(struct{ io.Writer }{o}, r)
 	}
 	return o.ResponseWriterWrapper.ReadFrom(r)
 }

@@ -128,6 +128,13 @@ type Handler struct {
 	// Default: every 2xx.
 	Success []int `json:"success,omitempty"`
 
+	// The text that the body of a success begins with, byte for byte, for
+	// applications that report errors with a 2xx too: an answer that begins
+	// otherwise, or has no body, is refused, and the sender gets 502. A body in
+	// gzip, deflate or zstd is looked into; one in another coding is refused. Not
+	// longer than `max_response`. Default: empty, any body.
+	SuccessBodyPrefix string `json:"success_body_prefix,omitempty"`
+
 	// How many bytes of the upstream's answer are held until the event is
 	// settled. A longer answer is settled on its status, then streamed.
 	// Default: 1048576.

@@ -21,6 +21,8 @@ type answer struct {
 	whole bool
 	// begun says that the sender has got a part of it already.
 	begun bool
+	// wrong says that the body does not begin as that of a success must.
+	wrong bool
 }
 
 // ending is how the rest of Caddy's chain came back.
@@ -67,10 +69,12 @@ func classify(e ending, success func(status int) bool) verdict {
 		return inDoubt(http.StatusBadGateway, fmt.Errorf("the upstream call was cancelled (status %d)", e.answer.status))
 	case !e.answer.whole:
 		return inDoubt(http.StatusBadGateway, errCutOff)
-	case success(e.answer.status):
+	case success(e.answer.status) && !e.answer.wrong:
 		return verdict{outcome: dedupe.OutcomeAccepted}
 	case e.answer.status >= 400:
 		return verdict{outcome: dedupe.OutcomeRefused}
+	case success(e.answer.status):
+		return verdict{dedupe.OutcomeRefused, http.StatusBadGateway, fmt.Errorf("the upstream answered %d, and the body is not that of a success", e.answer.status)}
 	}
 	// A sender would follow a redirect with a GET that has no body, and take any
 	// other 2xx for success.

@@ -165,6 +165,8 @@ func (h *Handler) setUpstream(sender verify.Sender) error {
 		return errors.New("the lease is shorter than 1s")
 	case h.UpstreamTimeout < 0, *h.Wait < 0, h.RetryWindow < 0, h.MaxResponse < 0, h.MaxBody < 0, h.MaxInFlight < 0:
 		return errors.New("durations, sizes and numbers must not be negative")
+	case int64(len(h.SuccessBodyPrefix)) > h.MaxResponse:
+		return fmt.Errorf("success: body_prefix is longer than max_response %d", h.MaxResponse)
 	case h.MaxBody >= h.app.MaxBuffered:
 		return fmt.Errorf("max_body %d does not fit into max_buffered %d", h.MaxBody, h.app.MaxBuffered)
 	case h.UpstreamTimeout+h.Lease > h.RetryWindow && !h.verifyOnly():
@@ -174,6 +176,9 @@ func (h *Handler) setUpstream(sender verify.Sender) error {
 	for _, s := range h.Success {
 		if s < 200 || s > 299 {
 			return fmt.Errorf("success %d: only 2xx answers can mean that the event was accepted", s)
+		}
+		if h.SuccessBodyPrefix != "" && (s == http.StatusNoContent || s == http.StatusResetContent) {
+			return fmt.Errorf("success %d: an answer with this status has no body that could begin with body_prefix", s)
 		}
 	}
 	return nil

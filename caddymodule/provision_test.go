@@ -104,6 +104,8 @@ func TestUnsafeConfigurationIsRefusedWithRouteAndReason(t *testing.T) {
 		stripe("tolerance soon"):                                                                                    "neither a positive duration nor `off`",
 		stripe("tolerance 0s"):                                                                                      "neither a positive duration nor `off`",
 		stripe("success 302"):                                                                                       "only 2xx",
+		stripe("success 204 body_prefix ok"):                                                                        "has no body",
+		stripe("success body_prefix 12345678901\nmax_response 10"):                                                  "longer than max_response",
 		stripe("success 200 404"):                                                                                   "only 2xx",
 		stripe("duplicate 409"):                                                                                     "duplicate 409",
 		stripe("duplicate 100"):                                                                                     "duplicate 100",

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +25,9 @@ type recorder struct {
 	word   dedupe.Result
 	// overflow is asked once, when the limit is reached; it says whether the
 	// answer may go on to the sender as it is.
-	overflow func(status int) bool
+	overflow func(answer) bool
+	// prefix is what the body of a success begins with; not longer than limit.
+	prefix string
 	// deadline is when a streamed answer must have reached the sender, unless the
 	// server limits the writing itself.
 	deadline time.Time
@@ -37,6 +40,8 @@ type recorder struct {
 	status   int
 	body     []byte
 	length   int64 // of the body so far, whatever became of it
+	judged   bool  // whether the body begins with prefix is known
+	wrong    bool  // it does not
 	dead     bool  // the sender does not read any more
 	trailers bool
 }
@@ -52,7 +57,7 @@ const (
 
 // newRecorder returns a recorder for an answer to a request of this method. It
 // starts from the headers that the handlers before this one have set.
-func newRecorder(sender http.ResponseWriter, method string, limit int64, word dedupe.Result, overflow func(int) bool) *recorder {
+func newRecorder(sender http.ResponseWriter, method string, limit int64, word dedupe.Result, overflow func(answer) bool) *recorder {
 	return &recorder{sender: sender, method: method, limit: limit, word: word, overflow: overflow, header: sender.Header().Clone()}
 }
 
@@ -86,23 +91,40 @@ func (rec *recorder) Write(p []byte) (int, error) {
 	defer rec.mu.Unlock()
 	rec.writeHeader(http.StatusOK)
 	rec.length += int64(len(p))
+	switch {
+	case rec.mode == streaming:
+		rec.relayBody(p)
+	case rec.judged:
+	case rec.length <= rec.limit:
+		rec.body = append(rec.body, p...)
+	default:
+		rec.judge(p)
+		rec.overflowWith(p)
+	}
+	return len(p), nil
+}
+
+// overflowWith ends the holding when p does not fit any more.
+func (rec *recorder) overflowWith(p []byte) {
 	if rec.mode == holding {
-		if rec.length <= rec.limit {
-			rec.body = append(rec.body, p...)
-			return len(p), nil
-		}
 		rec.mode = discarding
-		if rec.overflow(rec.status) {
+		if rec.overflow(answer{status: rec.status, whole: true, wrong: rec.wrong}) {
 			rec.mode = streaming
 			rec.limitWriting(rec.deadline)
 			rec.relay()
+			rec.relayBody(p)
 		}
-		rec.body = nil
 	}
-	if rec.mode == streaming {
-		rec.relayBody(p)
+	rec.body = nil
+}
+
+// judge decides whether the body, of which more comes after what is held, begins
+// with prefix.
+func (rec *recorder) judge(more []byte) {
+	rec.judged = true
+	if rec.prefix != "" {
+		rec.wrong = bodiless(rec.method, rec.status) || !beginsWith(codingOf(rec.sent), slices.Concat(rec.body, more), rec.prefix)
 	}
-	return len(p), nil
 }
 
 // FlushError lets [http.ResponseController] flush a streamed answer. A held one
@@ -176,7 +198,9 @@ func (rec *recorder) abandon() (begun bool) {
 	begun = rec.mode == streaming
 	rec.limitWriting(time.Time{})
 	rec.mode = discarding
-	rec.body = nil
+	if rec.prefix == "" { // else the body still tells what the answer means
+		rec.judged, rec.body = true, nil
+	}
 	return begun
 }
 
@@ -184,13 +208,20 @@ func (rec *recorder) abandon() (begun bool) {
 func (rec *recorder) answer() answer {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	return answer{status: rec.status, whole: rec.whole(), begun: rec.mode == streaming}
+	if !rec.judged {
+		rec.judge(nil)
+	}
+	return answer{status: rec.status, whole: rec.whole(), begun: rec.mode == streaming, wrong: rec.wrong}
 }
 
-// whole reports whether the body is as long as its header says. HEAD, 204 and
-// 304 are complete with their head.
+// bodiless reports whether an answer is complete with its head.
+func bodiless(method string, status int) bool {
+	return method == http.MethodHead || status == http.StatusNoContent || status == http.StatusNotModified
+}
+
+// whole reports whether the body is as long as its header says.
 func (rec *recorder) whole() bool {
-	if rec.method == http.MethodHead || rec.status == http.StatusNoContent || rec.status == http.StatusNotModified {
+	if bodiless(rec.method, rec.status) {
 		return true
 	}
 	declared := rec.sent.Get("Content-Length")

@@ -15,12 +15,15 @@ import (
 func recording(method string, limit int64, goOn bool) (*recorder, *httptest.ResponseRecorder, *[]int) {
 	sender := httptest.NewRecorder()
 	var overflowed []int
-	rec := newRecorder(sender, method, limit, dedupe.ResultFirst, func(status int) bool {
-		overflowed = append(overflowed, status)
+	rec := newRecorder(sender, method, limit, dedupe.ResultFirst, func(a answer) bool {
+		overflowed = append(overflowed, a.status)
 		return goOn
 	})
 	return rec, sender, &overflowed
 }
+
+// onward lets long answers go on to the sender.
+func onward(answer) bool { return true }
 
 // reached reports whether anything has reached the sender.
 func reached(w *httptest.ResponseRecorder) bool {
@@ -212,7 +215,7 @@ func (d *deadSender) Write([]byte) (int, error) {
 
 func TestDeadSenderDoesNotStopTheUpstream(t *testing.T) {
 	sender := &deadSender{ResponseRecorder: httptest.NewRecorder()}
-	rec := newRecorder(sender, "POST", 2, dedupe.ResultFirst, func(int) bool { return true })
+	rec := newRecorder(sender, "POST", 2, dedupe.ResultFirst, onward)
 	rec.Header().Set("Content-Length", "9")
 	for range 3 {
 		write(t, rec, "abc")

@@ -15,7 +15,7 @@ import (
 func overTheWire(t *testing.T, method string, limit int64, answer http.HandlerFunc) (*http.Response, string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := newRecorder(w, r.Method, limit, dedupe.ResultFirst, func(int) bool { return true })
+		rec := newRecorder(w, r.Method, limit, dedupe.ResultFirst, onward)
 		answer(rec, r)
 		rec.finish()
 	}))

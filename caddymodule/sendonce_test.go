@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -30,9 +31,11 @@ func breakingUpstream(t *testing.T) (address string, requests *atomic.Int64) {
 			go func() {
 				defer conn.Close()
 				for in := bufio.NewReader(conn); ; {
-					if _, err := http.ReadRequest(in); err != nil || requests.Add(1) > 1 {
+					r, err := http.ReadRequest(in)
+					if err != nil || requests.Add(1) > 1 {
 						return
 					}
+					_, _ = io.Copy(io.Discard, r.Body) // it may come in chunks
 					fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 				}
 			}()

@@ -133,10 +133,10 @@ func (x *exchange) settleOnce(o dedupe.Outcome) dedupe.Outcome {
 	return o
 }
 
-// overflowed settles a long answer on its status, before it is complete, and
-// reports whether it may go on to the sender.
-func (x *exchange) overflowed(status int) bool {
-	v := classify(ending{answer: answer{status: status, whole: true}}, x.success)
+// overflowed settles a long answer before it is complete, by its status and
+// beginning, and reports whether it may go on to the sender.
+func (x *exchange) overflowed(a answer) bool {
+	v := classify(ending{answer: a}, x.success)
 	x.settleOnce(v.outcome)
 	return v.status == 0
 }
