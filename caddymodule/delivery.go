@@ -30,6 +30,7 @@ type delivery struct {
 	sum   [sha256.Size]byte
 	check verify.Result
 	id    verify.ID
+	batch []verify.ID // where a body carries several events; id is their summary then
 	// report is what the log line and the metrics will say.
 	report report
 	extra  []zap.Field // the route's own log fields
@@ -88,6 +89,9 @@ func (d *delivery) serve() error {
 	if ref != nil {
 		return d.refuse(ref)
 	}
+	if d.batch != nil {
+		return d.deliverBatch(lent, leave)
+	}
 	e := d.event(lent.reuse)
 	e.Waiting = func() { leave(); d.dropBody() } // a copy that waits takes no place
 	v, err := lent.gate.Admit(d.r.Context(), e, d.policy)
@@ -144,13 +148,19 @@ func (d *delivery) authenticate() *refusal {
 
 // identify finds out which event the delivery is of.
 func (d *delivery) identify() *refusal {
-	if !d.verifier.VerifyOnly() {
-		var err error
-		if d.id, err = d.verifier.EventID(d.verifyRequest(), d.check); err != nil {
-			return d.unverified(err)
-		}
+	var err error
+	switch {
+	case d.verifier.VerifyOnly():
+	case d.verifier.Batch():
+		d.batch, err = d.verifier.EventIDs(d.verifyRequest(), d.check)
+		d.id.Text = summary(d.batch)
+	default:
+		d.id, err = d.verifier.EventID(d.verifyRequest(), d.check)
+		d.sum = sha256.Sum256(d.body)
 	}
-	d.sum = sha256.Sum256(d.body)
+	if err != nil {
+		return d.unverified(err)
+	}
 	d.report.identified(d)
 	d.extraFields()
 	return nil
@@ -181,7 +191,7 @@ func (d *delivery) guard(gate *dedupe.Gate) *refusal {
 		until = d.check.Timestamp.Add(tolerance).Sub(d.start) + time.Second
 	}
 	key := dedupe.BindingKey(d.Source, d.verifier.SignedDigest(d.verifyRequest(), d.check))
-	same, err := gate.Bind(key, dedupe.BindingValue(d.id.Key), until)
+	same, err := gate.Bind(key, dedupe.BindingValue(d.bindingID()), until)
 	switch {
 	case err != nil && d.policy.ForwardOnError:
 		return nil
@@ -210,16 +220,22 @@ func (d *delivery) enter() (leave func(), ref *refusal) {
 }
 
 // event is the delivery as the state machine sees it.
-func (d *delivery) event(reuse *reuseMemory) dedupe.Event {
-	e := dedupe.Event{Mark: dedupe.MarkOf(d.sum)}
-	if !d.forwardReused {
-		e.Key = dedupe.Key(d.Source, d.id.Key, "")
-		return e
-	}
-	fingerprint := dedupe.Fingerprint(d.sum)
-	e.Key = dedupe.Key(d.Source, d.id.Key, fingerprint)
-	d.report.reused = reuse.seen(strings.TrimSuffix(e.Key, fingerprint), binary.BigEndian.Uint64(d.sum[:]))
+func (d *delivery) event(reuse *reuseMemory) (e dedupe.Event) {
+	e, d.report.reused = d.eventOf(&d.id, d.sum, reuse)
 	return e
+}
+
+// eventOf is the event of an id that came with a body of this SHA-256, and
+// whether the id is known to have come with another one.
+func (d *delivery) eventOf(id *verify.ID, sum [sha256.Size]byte, reuse *reuseMemory) (e dedupe.Event, reused bool) {
+	e.Mark = dedupe.MarkOf(sum)
+	if !d.forwardReused {
+		e.Key = dedupe.Key(d.Source, id.Key, "")
+		return e, false
+	}
+	fingerprint := dedupe.Fingerprint(sum)
+	e.Key = dedupe.Key(d.Source, id.Key, fingerprint)
+	return e, reuse.seen(strings.TrimSuffix(e.Key, fingerprint), binary.BigEndian.Uint64(sum[:]))
 }
 
 // dropBody forgets the body of a copy that waits: whatever comes of it, it will
@@ -279,7 +295,7 @@ func (d *delivery) deliver(result dedupe.Result, settle func(dedupe.Outcome), fi
 }
 
 // settle writes the outcome. It may run after the delivery has been answered.
-func (d *delivery) settle(claim *dedupe.Claim, o dedupe.Outcome) {
+func (d *delivery) settle(claim interface{ Settle(dedupe.Outcome) error }, o dedupe.Outcome) {
 	d.countOutcome(o)
 	if err := claim.Settle(o); err != nil {
 		d.logger.Error("the outcome could not be written to the store and waits",

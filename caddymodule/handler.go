@@ -83,9 +83,10 @@ type Handler struct {
 	// front is dropped) or `hex`. Default: the sender's; `text` with `signature`.
 	SecretFormat string `json:"secret_format,omitempty"`
 
-	// Where the id of the event is. Several sources form a composite id. `none`
-	// verifies deliveries and nothing more: copies reach the upstream. Default:
-	// the sender's. Required with `signature`, and for senders that have no id.
+	// Where the id of the event is. Several sources form a composite id. A JSON
+	// path with `[*]` is for bodies that carry several events. `none` verifies
+	// deliveries and nothing more: copies reach the upstream. Default: the
+	// sender's. Required with `signature`, and for senders that have no id.
 	EventID []verify.IDSource `json:"event_id,omitempty"`
 
 	// The greatest age of the signed timestamp, in both directions: a duration,
@@ -96,10 +97,11 @@ type Handler struct {
 	// sender's; 16h with `signature`.
 	RetryWindow caddy.Duration `json:"retry_window,omitempty"`
 
-	// What to do when one id comes with two bodies. `forward`: another body is
-	// another event. `duplicate`: the id alone counts. Default: `duplicate` for
-	// senders whose signature covers the id, or whose body changes from try to try,
-	// unless `event_id` is overridden; else `forward`.
+	// What to do when one id comes with two bodies; of an event in a batch that is
+	// its element. `forward`: another body is another event. `duplicate`: the id
+	// alone counts. Default: `duplicate` for senders whose signature covers the id,
+	// or whose body changes from try to try, unless `event_id` is overridden; else
+	// `forward`.
 	OnReusedID string `json:"on_reused_id,omitempty"`
 
 	// Whether the same signed bytes under another id are refused with 503: `on`

@@ -12,6 +12,7 @@ var metrics = newCollectors()
 
 type collectors struct {
 	deliveries, rejections, outcomes        *prometheus.CounterVec
+	batchEvents                             *prometheus.CounterVec
 	reusedIDs, idMismatches, previousSecret *prometheus.CounterVec
 	claimsLost, settlementsLost             prometheus.Counter
 	settlementsWaiting, upstream            prometheus.Gauge
@@ -29,6 +30,7 @@ func newCollectors() *collectors {
 		deliveries:         vec("deliveries_total", "Requests by what became of them; they add up to all requests of the source.", "source", "result"),
 		rejections:         vec("rejections_total", "Deliveries with the result rejected, by reason.", "source", "reason"),
 		outcomes:           vec("outcomes_total", "Upstream calls by how they ended.", "source", "result"),
+		batchEvents:        vec("batch_events_total", "Events of batches by what each was; those of batches that were sent back do not count.", "source", "result"),
 		reusedIDs:          vec("reused_ids_total", "Deliveries whose event id was seen with another body before.", "source"),
 		idMismatches:       vec("id_mismatches_total", "Deliveries whose header names another event than their signed body.", "source"),
 		previousSecret:     vec("previous_secret_total", "Deliveries signed with a previous secret.", "source"),
@@ -44,7 +46,7 @@ func newCollectors() *collectors {
 // register puts the collectors into a configuration's registry.
 func (c *collectors) register(registry *prometheus.Registry) error {
 	for _, collector := range []prometheus.Collector{
-		c.deliveries, c.rejections, c.outcomes, c.reusedIDs, c.idMismatches, c.previousSecret,
+		c.deliveries, c.rejections, c.outcomes, c.batchEvents, c.reusedIDs, c.idMismatches, c.previousSecret,
 		c.claimsLost, c.settlementsLost, c.settlementsWaiting, c.upstream, c.storeFindings, c.storeUp,
 	} {
 		err := registry.Register(collector)

@@ -118,9 +118,6 @@ func (h *Handler) setVerifier() (verify.Sender, error) {
 	if h.verifier, err = verify.New(c); err != nil {
 		return sender, err
 	}
-	if h.verifier.Batch() {
-		return sender, errors.New("event_id: bodies with several events are not supported yet")
-	}
 	return sender, h.checkVerifyOnly()
 }
 

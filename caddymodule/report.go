@@ -33,6 +33,7 @@ type report struct {
 	secret  int // 1 is the first
 	doneAt  time.Time
 	reused  bool
+	done    int // events of a batch that were done before
 	// diagnosis is what is odd about a delivery that does not verify.
 	diagnosis []string
 	// mu guards err against a chain that was given up and reads placeholders on.
@@ -71,6 +72,19 @@ func (rep *report) admitted(v dedupe.Verdict, d *delivery) {
 		metrics.reusedIDs.WithLabelValues(d.Source).Inc()
 		d.logger.Warn("one event id came with two different bodies: is it the id of the event?",
 			zap.String("source", d.Source), zap.String("event_id", shortened(d.id.Text)), zap.String("on_reused_id", d.OnReusedID))
+	}
+}
+
+// admittedBatch notes the verdict on several events.
+func (rep *report) admittedBatch(v dedupe.BatchVerdict, d *delivery) {
+	rep.admitted(v.Verdict, d)
+	rep.attempt, rep.done = v.Claims.Attempt(), len(v.Done)
+	counts := map[dedupe.Result]int{dedupe.ResultDuplicate: len(v.Done)}
+	for _, c := range v.Claims {
+		counts[c.Result()]++
+	}
+	for result, n := range counts {
+		metrics.batchEvents.WithLabelValues(d.Source, string(result)).Add(float64(n))
 	}
 }
 
@@ -127,6 +141,8 @@ func (d *delivery) logFields() []zap.Field {
 	}
 	add(rep.reason != "", zap.String("reason", rep.reason))
 	add(d.id.Text != "", zap.String("event_id", shortened(d.id.Text)))
+	add(len(d.batch) > 0, zap.Int("events", len(d.batch)))
+	add(rep.done > 0, zap.Int("events_done", rep.done))
 	add(rep.attempt > 0, zap.Int("attempt", rep.attempt))
 	add(rep.outcome != "", zap.String("outcome", string(rep.outcome)))
 	add(rep.status > 0, zap.Int("status", rep.status))

@@ -27,6 +27,11 @@ func (g *Gate) newClaim(e Event, h Hold, f *flight) *Claim {
 	return c
 }
 
+// Result says which claim it is: first, retry or possible-repeat.
+func (c *Claim) Result() Result {
+	return resultOf(Record{Attempt: c.hold.Attempt, Doubted: c.hold.Doubted})
+}
+
 // Attempt counts the tries of the event, this one included, from 1.
 func (c *Claim) Attempt() int { return c.hold.Attempt }
 
