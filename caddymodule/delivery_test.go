@@ -67,6 +67,15 @@ func TestEventInDoubtWaitsForItsLease(t *testing.T) {
 	}
 }
 
+// TestLongRedirectIsNotRelayed: a sender would follow it, however long its body.
+func TestLongRedirectIsNotRelayed(t *testing.T) {
+	var calls atomic.Int64
+	site := strings.Replace(stripeRoute, "source", "max_response 10\nsource", 1)
+	g := newGateway(t, site, answering(&calls, http.StatusFound, strings.Repeat("x", 100)))
+	expect(t, g.send("stripe", "evt_1"), http.StatusBadGateway, "first")
+	expect(t, g.send("stripe", "evt_1"), http.StatusBadGateway, "retry")
+}
+
 func TestDuplicateAnswerIsTheRoutesOwn(t *testing.T) {
 	var calls atomic.Int64
 	site := strings.Replace(stripeRoute, "source", "duplicate 202 `{\"ok\":true}` application/json\nsource", 1)

@@ -79,10 +79,9 @@ func TestDamageInAnOlderSegmentIsRefusedUpToItsEnd(t *testing.T) {
 	f := newFixture(t)
 	older, _ := twoSegments(f)
 	whole := readFile(t, older)
-	refused := func(what string, data []byte) {
+	refused := func(what string, data []byte) (damage *DamageError) {
 		t.Helper()
 		writeFile(t, older, data)
-		var damage *DamageError
 		if s, err := f.tryOpen(); !errors.As(err, &damage) {
 			if err == nil {
 				s.Close()
@@ -91,12 +90,16 @@ func TestDamageInAnOlderSegmentIsRefusedUpToItsEnd(t *testing.T) {
 		} else if damage.File != older {
 			t.Errorf("%s: the error names %s", what, damage.File)
 		}
+		return damage
 	}
 	for i := range whole {
 		bad := bytes.Clone(whole)
 		bad[i] ^= 1
 		refused("a damaged byte", bad)
-		refused("a shorter file", whole[:i])
+		damage := refused("a shorter file", whole[:i])
+		if damage != nil && i >= headerSize && (damage.Offset != int64(i) || !strings.Contains(damage.Reason, "shorter")) {
+			t.Errorf("a file cut to %d bytes: %v, want it known as cut", i, damage)
+		}
 	}
 	writeFile(t, older, whole)
 	f.open()

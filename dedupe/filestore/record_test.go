@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -205,6 +206,31 @@ func TestOnlySegmentNamesAreSegments(t *testing.T) {
 	} {
 		if _, ok := segmentSeq(name); ok != want {
 			t.Errorf("%s: %v", name, ok)
+		}
+	}
+}
+
+// TestRecordsOnDiskStayReadable: directories outlive versions, so that what is
+// written now is what was written always.
+func TestRecordsOnDiskStayReadable(t *testing.T) {
+	h := hash{0: 1, 15: 16}
+	const expires = 1_800_000_000_123
+	for name, c := range map[string]struct {
+		got  []byte
+		want string
+	}{
+		"header": {header{seq: 2, created: expires, prev: 3, seed: [seedSize]byte{9}}.append(nil), "77686465647570650100000002000000000000007b505c18a3010000030000000000000009000000000000000000000000000000bf7466b0"},
+		"done":   {appendEvent(nil, h, entry{state: dedupe.Completed, mark: 777, expires: expires}), "19008bb0293701010000000000000000000000000000107b505c18a3010903"},
+		"in flight": {appendEvent(nil, h, entry{
+			state: dedupe.InFlight, token: "tok-1", attempt: 3, doubted: true, lease: 30 * time.Second, expires: expires,
+		}), "2500e0103aea02010000000000000000000000000000107b505c18a301010300000030750000746f6b2d31"},
+		"in doubt": {appendEvent(nil, h, entry{state: dedupe.InDoubt, token: "t", attempt: 1, doubted: true, lease: time.Second, expires: expires}), "21004814293c03010000000000000000000000000000107b505c18a3010101000000e803000074"},
+		"failed":   {appendEvent(nil, h, entry{state: dedupe.Failed, attempt: 2, expires: expires}), "20000c45857704010000000000000000000000000000107b505c18a301000200000000000000"},
+		"binding":  {appendBinding(nil, h, binding{value: "value", expires: expires}), "1c009d8ba02105010000000000000000000000000000107b505c18a30176616c7565"},
+		"synced":   {appendSynced(nil, expires), "0700f952c56b067b505c18a301"},
+	} {
+		if got := fmt.Sprintf("%x", c.got); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }

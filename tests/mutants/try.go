@@ -12,9 +12,17 @@ import (
 	"strings"
 )
 
-// flags of go test: those of tests/run.sh, so that Caddy is compiled once. A
-// mutant that hangs is caught too, by the time-out.
-var flags = []string{"-race", "-tags=nobadger,nomysql,nopgx", "-vet=off", "-count=1", "-failfast", "-timeout=3m"}
+// flags of go test. A mutant that hangs is caught too, by the time-out.
+var flags = []string{"-tags=nobadger,nomysql,nopgx", "-vet=off", "-count=1", "-failfast", "-timeout=3m", "-ldflags=-s -w"}
+
+// environment is that of go test. The builds are those of the benchmarks, and
+// cheaper than with the race detector; only tests that need it say -race.
+func environment(tests []string) []string {
+	if slices.Contains(tests, "-race") {
+		return append(os.Environ(), "GOFLAGS=")
+	}
+	return append(os.Environ(), "GOFLAGS=-trimpath", "CGO_ENABLED=0")
+}
 
 // result is what the tests said to a mutant.
 type result struct {
@@ -38,7 +46,7 @@ func (m mutant) try(root string) (result, error) {
 	var all strings.Builder
 	for _, tests := range m.tests {
 		cmd := exec.Command("go", slices.Concat([]string{"test", "-overlay", overlay}, flags, tests)...)
-		cmd.Dir = root
+		cmd.Dir, cmd.Env = root, environment(tests)
 		text, err := cmd.CombinedOutput()
 		all.Write(text)
 		var failed *exec.ExitError
