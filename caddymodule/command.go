@@ -15,7 +15,7 @@ func init() {
 		Name:  "webhook-dedupe",
 		Short: "Tools for the webhook_dedupe handler",
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(sendCommand(), explainCommand())
+			cmd.AddCommand(sendCommand(), sendersCommand(), explainCommand())
 		},
 	})
 }

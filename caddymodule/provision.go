@@ -151,10 +151,7 @@ func (h *Handler) setUpstream(sender verify.Sender) error {
 	h.MaxBody = or(h.MaxBody, defaultMaxBody)
 	h.RetryWindow = or(h.RetryWindow, caddy.Duration(sender.RetryWindow))
 	if h.Wait == nil {
-		wait := defaultWait
-		if sender.AttemptTimeout > 0 {
-			wait = min(wait, max(0, sender.AttemptTimeout/2-500*time.Millisecond))
-		}
+		wait := usualWait(sender)
 		h.Wait = (*caddy.Duration)(&wait)
 	}
 	switch {
@@ -184,7 +181,7 @@ func (h *Handler) setUpstream(sender verify.Sender) error {
 func (h *Handler) setPolicy(verify.Sender) error {
 	shortest := time.Duration(h.RetryWindow) + h.verifier.Tolerance()
 	if h.TTL == 0 {
-		h.TTL = caddy.Duration(max(defaultTTL, shortest+24*time.Hour))
+		h.TTL = caddy.Duration(usualTTL(shortest))
 	}
 	if time.Duration(h.TTL) <= shortest {
 		return fmt.Errorf("ttl %v is not longer than retry_window plus tolerance (%v): a late copy would be taken for a new event",
@@ -210,8 +207,7 @@ func (h *Handler) setPolicy(verify.Sender) error {
 
 func (h *Handler) setReuse(sender verify.Sender) error {
 	usual, other := "forward", "duplicate"
-	idCounts := h.verifier.IDSigned() && !sender.IDReused || sender.BodyChanges
-	if h.Sender != "" && len(h.EventID) == 0 && idCounts {
+	if h.Sender != "" && len(h.EventID) == 0 && idCounts(sender) {
 		usual, other = other, usual
 	}
 	if _, err := oneOf("on_reused_id", &h.OnReusedID, usual, other); err != nil {
@@ -268,6 +264,22 @@ func (h *Handler) setMethods(verify.Sender) error {
 	}
 	return nil
 }
+
+// usualWait is how long a copy of a delivery in flight waits by default.
+func usualWait(s verify.Sender) time.Duration {
+	if s.AttemptTimeout == 0 {
+		return defaultWait
+	}
+	return min(defaultWait, max(0, s.AttemptTimeout/2-500*time.Millisecond))
+}
+
+// usualTTL is how long an event is remembered by default, of which a copy may
+// come as late as that.
+func usualTTL(latest time.Duration) time.Duration { return max(defaultTTL, latest+24*time.Hour) }
+
+// idCounts reports whether the id of a preset alone tells its events apart, by
+// default.
+func idCounts(s verify.Sender) bool { return s.IDSigned() && !s.IDReused || s.BodyChanges }
 
 // oneOf checks that *value is the usual choice, which an empty one becomes, or
 // the other one, and reports whether it is the other.

@@ -78,11 +78,7 @@ func newOf(sender Sender, c Config) (v *Verifier, err error) {
 	}
 	for _, s := range sender.Schemes {
 		s = s.withDefaults()
-		ids := sender.EventID
-		if len(ids) == 0 && s.IDHeader != "" {
-			ids = []IDSource{{FromHeader, s.IDHeader}}
-		}
-		compiled, err := compile(s, ids, v.url)
+		compiled, err := compile(s, sender.idSources(s), v.url)
 		if err != nil {
 			return nil, err
 		}

@@ -67,6 +67,26 @@ type Sender struct {
 	Sources []string
 }
 
+// IDSigned reports whether the signatures cover the whole event id that the
+// preset takes.
+func (s Sender) IDSigned() bool {
+	for _, scheme := range s.Schemes {
+		c, err := compile(scheme.withDefaults(), s.idSources(scheme), publicURL{text: "of the route"})
+		if err != nil || !c.idSigned {
+			return false
+		}
+	}
+	return len(s.Schemes) > 0
+}
+
+// idSources are where a delivery under one of the schemes has its id.
+func (s Sender) idSources(scheme Scheme) []IDSource {
+	if len(s.EventID) == 0 && scheme.IDHeader != "" {
+		return []IDSource{{FromHeader, scheme.IDHeader}}
+	}
+	return s.EventID
+}
+
 // IDChange is when a sender gives the same event another id.
 type IDChange string
 

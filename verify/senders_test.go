@@ -54,10 +54,13 @@ func TestEverySenderSaysWhereItsFactsAreFrom(t *testing.T) {
 }
 
 func TestEverySenderHasAnIDOrAReason(t *testing.T) {
-	all(t, func(t *testing.T, s Sender, _ *Verifier) {
+	all(t, func(t *testing.T, s Sender, v *Verifier) {
 		has := len(s.EventID) > 0 || len(s.Schemes) > 0 && s.Schemes[0].IDHeader != ""
 		if has == (s.NoEventID != "") {
 			t.Errorf("id %v, and %q", s.EventID, s.NoEventID)
+		}
+		if has && s.IDSigned() != v.IDSigned() {
+			t.Errorf("the table says signed %v, the verifier %v", s.IDSigned(), v.IDSigned())
 		}
 		if has && s.IDChanges == ChangesOnRetry {
 			t.Error("an id that every attempt changes tells no copies apart")
