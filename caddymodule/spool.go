@@ -98,18 +98,22 @@ func (s *spool) Load() ([]dedupe.Completion, error) {
 	return all, failures
 }
 
-func (sl slot) load() (all []dedupe.Completion, err error) {
+func (sl slot) load() ([]dedupe.Completion, error) {
 	data, err := os.ReadFile(sl.path())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
+	return parseSpool(data), err
+}
+
+func parseSpool(data []byte) (all []dedupe.Completion) {
 	for line := range bytes.Lines(data) {
 		var c spooled
 		if json.Unmarshal(line, &c) == nil && c.Key != "" { // the process may have died while it wrote
 			all = append(all, dedupe.Completion{Key: c.Key, Done: dedupe.Done{Mark: c.Mark, TTL: c.TTL}, At: c.At})
 		}
 	}
-	return all, err
+	return all
 }
 
 // Clear implements [dedupe.Spool].

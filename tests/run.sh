@@ -65,7 +65,5 @@ fi
 go test -count=1 -timeout 30m "$@" ./...
 
 if [ "${FUZZTIME:-20s}" != 0 ]; then
-	grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' . | sed -E 's|/[^/]*:[0-9]+:func | |' | while read -r package target; do
-		GOFLAGS="-tags=$tags" go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-20s}" "$package" </dev/null
-	done
+	tests/fuzz.sh "${FUZZTIME:-20s}"
 fi

@@ -1,6 +1,9 @@
 package verify
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestPublicURLIsCompletedByTheRequest(t *testing.T) {
 	for _, c := range []struct{ public, uri, want string }{
@@ -39,4 +42,28 @@ func TestURLNeverComesFromTheClient(t *testing.T) {
 	accept(t, v, post("{}", "X-Id: 1", "X-Sig: "+right, "X-Forwarded-Host: evil.test", "Host: evil.test", "Forwarded: host=evil.test"))
 	evil := sign(testSecret, "https://evil.test/cb{}")
 	refuse(t, v, post("{}", "X-Id: 1", "X-Sig: "+evil, "X-Forwarded-Host: evil.test", "Host: evil.test"), ErrForged)
+}
+
+// FuzzPublicURL: what is accepted is a URL of http or https, and is never
+// completed by another host.
+func FuzzPublicURL(f *testing.F) {
+	f.Add("https://h.test", "/cb?q=1")
+	f.Add("http://h.test:8080/cb", "/other?q=1")
+	f.Add("https://h.test/cb?fixed=1", "//evil.test/?a")
+	f.Add("https://h.test/", "http://evil.test/")
+	f.Add("https://u:p@h.test", "")
+	f.Fuzz(func(t *testing.T, text, uri string) {
+		p, err := parsePublicURL(text)
+		if err != nil {
+			return
+		}
+		head, tail := p.of(uri)
+		switch {
+		case text == "" && head == "":
+		case !strings.HasPrefix(head, "http"):
+			t.Errorf("%q begins as %q", text, head)
+		case !p.origin && tail != "" && tail[0] != '?':
+			t.Errorf("%q is completed by %q", text, tail)
+		}
+	})
 }
