@@ -159,3 +159,28 @@ func TestAnswerThatRoutesKeepBackIsNoProofThatNothingWasSent(t *testing.T) {
 		t.Errorf("the record is %v", s)
 	}
 }
+
+// TestPlaceholdersBehindTheGatewayShowWhatIsSetThere: as root does, which
+// php_fastcgi and file_server read.
+func TestPlaceholdersBehindTheGatewayShowWhatIsSetThere(t *testing.T) {
+	g := newGateway(t, `route {
+		vars before 1
+		webhook_dedupe stripe {
+			source $SOURCE
+			secret $SECRET
+		}
+		handle {
+			root * /srv/shop
+			vars set 2
+			map {path} {mapped} {
+				default 3
+			}
+			respond "{vars.root} {vars.before} {vars.set} {mapped} {http.webhook_dedupe.event_id} {path}"
+		}
+	}`, nil)
+	resp := g.send("stripe", "evt_1")
+	expect(t, resp, 200, "first")
+	if got, _ := io.ReadAll(resp.Body); string(got) != "/srv/shop 1 2 3 evt_1 /hook" {
+		t.Errorf("the placeholders are %q", got)
+	}
+}

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -57,6 +59,7 @@ func (x *exchange) run(finally func()) result {
 	// was given up may still write to them.
 	own := maps.Clone(vars)
 	ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, own)
+	ctx, handOver := ownPlaceholders(ctx, own)
 
 	ended := make(chan result, 1)
 	calls.run(func() {
@@ -70,6 +73,7 @@ func (x *exchange) run(finally func()) result {
 	select {
 	case res := <-ended:
 		maps.Copy(vars, own)
+		handOver()
 		return res
 	case <-x.exiting:
 		return x.giveUp(errExiting)
@@ -80,6 +84,7 @@ func (x *exchange) run(finally func()) result {
 	select {
 	case res := <-ended:
 		maps.Copy(vars, own)
+		handOver()
 		return res
 	case <-late.C:
 		return x.giveUp(fmt.Errorf("the upstream did not answer within %v: %w", x.timeout, context.DeadlineExceeded))
@@ -160,6 +165,32 @@ func upstreamAnswered(ctx context.Context) bool {
 	}
 	_, answered := repl.Get("http.reverse_proxy.upstream.latency")
 	return answered
+}
+
+// ownPlaceholders gives a chain with its own variables placeholders that show
+// them: those of the request are bound to the variables that it came with. What
+// the chain sets is its own, too, until handOver; it must have ended then.
+func ownPlaceholders(ctx context.Context, vars map[string]any) (_ context.Context, handOver func()) {
+	outer, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	if !ok {
+		return ctx, func() {}
+	}
+	own, rest := caddy.NewReplacer(), outer.WithoutFile() // own has {file.*}, as far as it may
+	var over atomic.Bool
+	own.Map(func(key string) (any, bool) {
+		name, isVar := strings.CutPrefix(key, "http.vars.")
+		switch {
+		case over.Load():
+			return nil, false // what is left are the values that were set
+		case isVar:
+			return vars[name], true
+		}
+		return rest.Get(key)
+	})
+	return context.WithValue(ctx, caddy.ReplacerCtxKey, own), func() {
+		over.Store(true)
+		outer.Map(own.Get)
+	}
 }
 
 func varsOf(ctx context.Context) map[string]any {

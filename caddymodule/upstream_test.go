@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
@@ -290,6 +291,41 @@ func TestVariablesOfTheChainComeBackAtItsEndOnly(t *testing.T) {
 	receive(t, c.ended, "the chain to end")
 	if _, ok := c.vars["set"]; ok {
 		t.Error("a chain that was given up changed the request's variables")
+	}
+}
+
+// TestPlaceholdersOfTheChainComeBackAtItsEndOnly: as those of reverse_proxy do,
+// for logs and handlers before the gateway.
+func TestPlaceholdersOfTheChainComeBackAtItsEndOnly(t *testing.T) {
+	t.Parallel()
+	for name, timeout := range map[string]time.Duration{"ends": patience, "given up": 10 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			goOn := make(chan struct{})
+			c := newCall(timeout, 10, func(_ http.ResponseWriter, r *http.Request) error {
+				if timeout < patience {
+					<-goOn
+				}
+				repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+				if v, _ := repl.Get("before"); v != 1 {
+					t.Errorf("the chain sees %v", v)
+				}
+				repl.Set("set", 2)
+				return nil
+			})
+			outer := caddy.NewReplacer()
+			outer.Set("before", 1)
+			c.request = c.request.WithContext(context.WithValue(c.request.Context(), caddy.ReplacerCtxKey, outer))
+			c.run()
+			close(goOn)
+			receive(t, c.ended, "the chain to end")
+			v, known := outer.Get("set")
+			if known != (timeout == patience) || known && v != 2 {
+				t.Errorf("what the chain set is %v outside, %t", v, known)
+			}
+			if v, known := outer.Get("nothing"); known {
+				t.Errorf("what nobody set is %v", v)
+			}
+		})
 	}
 }
 
