@@ -16,14 +16,13 @@ type Claim struct {
 
 	mu      sync.Mutex
 	settled bool
-	stop    func() bool // the timer of the next renewal
+
+	renewal renewal // guarded by the gate's renewals
 }
 
 func (g *Gate) newClaim(e Event, h Hold, f *flight) *Claim {
 	c := &Claim{gate: g, key: e.Key, mark: e.Mark, hold: h, flight: f}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.renewIn(h.Lease / 3)
+	g.renewals.add(c, h.Lease/3)
 	return c
 }
 
@@ -35,12 +34,7 @@ func (c *Claim) Result() Result {
 // Attempt counts the tries of the event, this one included, from 1.
 func (c *Claim) Attempt() int { return c.hold.Attempt }
 
-// renewIn sets the timer of the next renewal. c.mu is held.
-func (c *Claim) renewIn(d time.Duration) {
-	c.stop = c.gate.clock.AfterFunc(d, c.renew)
-}
-
-// renew renews the lease once and sets the timer for the next time. A claim
+// renew renews the lease once and sees to the next time. A claim
 // that somebody else has taken over is not renewed any more; its upstream call
 // goes on all the same, for what it does may be done already.
 func (c *Claim) renew() {
@@ -63,11 +57,11 @@ func (c *Claim) renew() {
 	case c.settled:
 	case err != nil:
 		c.gate.observer.RenewFailed(c.key, err)
-		c.renewIn(c.hold.Lease / 6)
+		c.gate.renewals.add(c, c.hold.Lease/6)
 	case !owned:
 		c.gate.observer.ClaimLost(c.key)
 	default:
-		c.renewIn(c.hold.Lease / 3)
+		c.gate.renewals.add(c, c.hold.Lease/3)
 	}
 }
 
@@ -82,8 +76,8 @@ func (c *Claim) Settle(o Outcome) error {
 	c.mu.Lock()
 	late := c.settled
 	c.settled = true
-	c.stop()
 	c.mu.Unlock()
+	c.gate.renewals.remove(c)
 
 	s := settlement{key: c.key, hold: c.hold}
 	switch o {

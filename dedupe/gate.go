@@ -61,6 +61,7 @@ type Gate struct {
 	observer Observer
 	tokens   tokens
 	flights  flights
+	renewals renewals
 	backlog  *backlog
 	usage    usage
 	spool    Spool // or nil
@@ -97,6 +98,7 @@ func New(store Store, o Options) *Gate {
 		clock:    o.Clock,
 		observer: o.Observer,
 		tokens:   newTokens(),
+		renewals: renewals{clock: o.Clock},
 		flights:  flights{byKey: make(map[string]*flight)},
 	}
 	g.backlog = newBacklog(g)
