@@ -50,6 +50,7 @@ func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //		on_reused_id      forward|duplicate
 //		replay_guard      on|off
 //		public_url        <url>
+//		signed_body       wire|decoded
 //
 //		lease             <duration>
 //		upstream_timeout  <duration>
@@ -120,6 +121,7 @@ var subdirectives = map[string]func(*Handler, *caddyfile.Dispenser) error{
 	"on_reused_id":     text(func(h *Handler) *string { return &h.OnReusedID }),
 	"replay_guard":     text(func(h *Handler) *string { return &h.ReplayGuard }),
 	"public_url":       text(func(h *Handler) *string { return &h.PublicURL }),
+	"signed_body":      text(func(h *Handler) *string { return &h.SignedBody }),
 	"lease":            duration(func(h *Handler) *caddy.Duration { return &h.Lease }),
 	"upstream_timeout": duration(func(h *Handler) *caddy.Duration { return &h.UpstreamTimeout }),
 	"wait": duration(func(h *Handler) *caddy.Duration {

@@ -91,6 +91,7 @@ const fullDirective = `webhook_dedupe {
 	on_reused_id      duplicate
 	replay_guard      on
 	public_url        https://shop.example.com
+	signed_body       decoded
 	lease             45s
 	upstream_timeout  1m
 	wait              0
@@ -140,6 +141,7 @@ const fullJSON = `{
 	"on_reused_id": "duplicate",
 	"replay_guard": "on",
 	"public_url": "https://shop.example.com",
+	"signed_body": "decoded",
 	"lease": 45000000000,
 	"upstream_timeout": 60000000000,
 	"wait": 0,

@@ -15,8 +15,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zstdWindow is the window that a zstd body may ask for: what RFC 9659 allows.
-const zstdWindow = 8 << 20
+// The window that a zstd body may ask for is what RFC 9659 allows. Decoding takes
+// it, and about a block more.
+const (
+	zstdWindow = 8 << 20
+	zstdMemory = zstdWindow + 1<<20
+)
 
 // errMalformed is a body that is not in its own content coding.
 var errMalformed = errors.New("the body is not what its Content-Encoding says")
@@ -35,6 +39,38 @@ func codingOf(h http.Header) string {
 		return ""
 	}
 	return coding
+}
+
+// decode undoes a content coding. What comes out is bounded by limit, and the
+// memory for it is asked for as for a body that is read. The error is an
+// errUnknownCoding, an errTooLarge, errMalformed or that of grow.
+func decode(coding string, body []byte, limit int64, grow func(int64) error) ([]byte, error) {
+	if coding == "" || len(body) == 0 {
+		return body, nil
+	}
+	if coding == "zstd" {
+		if err := grow(zstdMemory); err != nil {
+			return nil, err
+		}
+	}
+	rest := bytes.NewReader(body)
+	r, err := decoder(coding, rest)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	decoded, err := readGrowing(r, limit+1, grow)
+	switch {
+	case errors.Is(err, errNoRoom):
+		return nil, err
+	case int64(len(decoded)) > limit:
+		return nil, errTooLarge{limit}
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%w: %w", errMalformed, err)
+	case rest.Len() > 0: // what another decoder might make something of
+		return nil, fmt.Errorf("%w: there is more behind its end", errMalformed)
+	}
+	return decoded, nil
 }
 
 // decoder returns a reader of what a body holds. It takes no more of the body

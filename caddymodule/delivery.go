@@ -27,10 +27,15 @@ type delivery struct {
 
 	start time.Time
 	body  []byte
-	sum   [sha256.Size]byte
-	check verify.Result
-	id    verify.ID
-	batch []verify.ID // where a body carries several events; id is their summary then
+	// content is the body without its content coding, until the delivery is
+	// identified; coding says why there is none.
+	content []byte
+	coding  error
+	sum     [sha256.Size]byte // of the signed body
+	check   verify.Result
+	digest  [sha256.Size]byte // of all signed bytes, for the replay guard
+	id      verify.ID
+	batch   []verify.ID // where a body carries several events; id is their summary then
 	// report is what the log line and the metrics will say.
 	report report
 	extra  []zap.Field // the route's own log fields
@@ -38,14 +43,17 @@ type delivery struct {
 	// use it: an upstream call may outlive the handler.
 	room     room
 	upstream bool // there is, or was, an upstream call
+	// decoding is the memory for the content.
+	decoding room
 }
 
 func (h *Handler) newDelivery(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, now time.Time) *delivery {
-	return &delivery{Handler: h, w: w, r: r, next: next, start: now, room: room{from: buffers}}
+	return &delivery{Handler: h, w: w, r: r, next: next, start: now, room: room{from: buffers}, decoding: room{from: buffers}}
 }
 
 // leaveRoom gives back what the body takes, unless the upstream call does.
 func (d *delivery) leaveRoom() {
+	d.decoding.giveBack()
 	if !d.upstream {
 		d.room.giveBack()
 	}
@@ -136,6 +144,9 @@ func (d *delivery) authenticate() *refusal {
 	if !d.methods[d.r.Method] {
 		return notAllowed()
 	}
+	if d.signsContent && d.decode() != nil {
+		return unread(d.coding)
+	}
 	var err error
 	req := d.verifyRequest()
 	if d.check, err = d.verifier.Verify(req, d.start); err != nil {
@@ -143,31 +154,53 @@ func (d *delivery) authenticate() *refusal {
 		return d.unverified(err)
 	}
 	d.report.verified(d)
+	if !d.signsContent {
+		_ = d.decode() // matters only to those who look for JSON
+	}
 	return nil
+}
+
+// decode takes the content coding off the body.
+func (d *delivery) decode() error {
+	d.content, d.coding = decode(codingOf(d.r.Header), d.body, d.MaxBody, d.decoding.take)
+	return d.coding
 }
 
 // identify finds out which event the delivery is of.
 func (d *delivery) identify() *refusal {
+	req := d.verifyRequest()
 	var err error
 	switch {
 	case d.verifier.VerifyOnly():
 	case d.verifier.Batch():
-		d.batch, err = d.verifier.EventIDs(d.verifyRequest(), d.check)
+		d.batch, err = d.verifier.EventIDs(req, d.check)
 		d.id.Text = summary(d.batch)
 	default:
-		d.id, err = d.verifier.EventID(d.verifyRequest(), d.check)
-		d.sum = sha256.Sum256(d.body)
+		d.id, err = d.verifier.EventID(req, d.check)
+		d.sum = sha256.Sum256(req.Body)
 	}
-	if err != nil {
+	switch {
+	case err != nil && d.coding != nil:
+		return unread(d.coding)
+	case err != nil:
 		return d.unverified(err)
+	}
+	if d.replayGuard {
+		d.digest = d.verifier.SignedDigest(req, d.check)
 	}
 	d.report.identified(d)
 	d.extraFields()
+	d.content = nil
+	d.decoding.giveBack()
 	return nil
 }
 
 func (d *delivery) verifyRequest() *verify.Request {
-	return &verify.Request{Method: d.r.Method, URI: originalURI(d.r), Header: d.r.Header, Body: d.body}
+	req := &verify.Request{Method: d.r.Method, URI: originalURI(d.r), Header: d.r.Header, Body: d.body, Content: d.content}
+	if d.signsContent {
+		req.Body = d.content
+	}
+	return req
 }
 
 // originalURI is the path and query as the sender sent them, before any rewrite.
@@ -190,7 +223,7 @@ func (d *delivery) guard(gate *dedupe.Gate) *refusal {
 		// A second more: the tolerance is inclusive, and clocks tick.
 		until = d.check.Timestamp.Add(tolerance).Sub(d.start) + time.Second
 	}
-	key := dedupe.BindingKey(d.Source, d.verifier.SignedDigest(d.verifyRequest(), d.check))
+	key := dedupe.BindingKey(d.Source, d.digest)
 	same, err := gate.Bind(key, dedupe.BindingValue(d.bindingID()), until)
 	switch {
 	case err != nil && d.policy.ForwardOnError:

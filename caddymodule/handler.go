@@ -113,6 +113,13 @@ type Handler struct {
 	// configured, and never taken from the request's headers. Default: none.
 	PublicURL string `json:"public_url,omitempty"`
 
+	// What the signature covers of a body with a Content-Encoding: `wire`, the body
+	// as it comes, or `decoded`, what is in it, for senders that sign first and
+	// compress then (gzip, deflate or zstd; others get 415). The upstream gets the
+	// body as it came. `decoded` lets strangers make the gateway decompress, up to
+	// `max_body`. Default: `wire`.
+	SignedBody string `json:"signed_body,omitempty"`
+
 	// How long a claim on an event holds if the gateway dies; it is renewed while
 	// the upstream works. At least 1s. Default: 30s.
 	Lease caddy.Duration `json:"lease,omitempty"`
@@ -229,6 +236,7 @@ type settings struct {
 	policy         dedupe.Policy
 	replayGuard    bool
 	forwardReused  bool
+	signsContent   bool
 	currentSecrets int
 	places         *atomic.Int64 // of max_in_flight that are taken
 	methods        map[string]bool

@@ -132,7 +132,7 @@ func (d *delivery) isHandshake() bool {
 // isSignedHandshake reports whether the delivery, which is verified, is a
 // handshake.
 func (d *delivery) isSignedHandshake() bool {
-	return slices.ContainsFunc(d.handshakes, func(hs *handshake) bool { return hs.fitsSigned(d.r.Method, d.body) })
+	return slices.ContainsFunc(d.handshakes, func(hs *handshake) bool { return hs.fitsSigned(d.r.Method, d.content) })
 }
 
 // passHandshake sends a handshake to the upstream, whose answer it is.

@@ -33,7 +33,7 @@ func (d *delivery) extraFields() {
 		if f.Kind == verify.FromHeader {
 			value = d.r.Header.Get(f.From)
 		} else {
-			value, err = verify.JSONValue(d.body, f.From)
+			value, err = verify.JSONValue(d.content, f.From)
 		}
 		if err == nil && value != "" {
 			d.extra = append(d.extra, zap.String(f.Name, shortened(value)))

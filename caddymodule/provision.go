@@ -64,7 +64,7 @@ func (h *Handler) provision(ctx caddy.Context) error {
 		return err
 	}
 	for _, set := range []func(verify.Sender) error{
-		h.setUpstream, h.setPolicy, h.setReuse, h.setReplayGuard, h.setAnswers, h.setMethods, h.setHandshakes, h.setLogFields,
+		h.setUpstream, h.setPolicy, h.setReuse, h.setReplayGuard, h.setSignedBody, h.setAnswers, h.setMethods, h.setHandshakes, h.setLogFields,
 	} {
 		if err := set(sender); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (h *Handler) provision(ctx caddy.Context) error {
 	if h.verifyOnly() {
 		return metrics.register(ctx.GetMetricsRegistry())
 	}
-	claimed.same = fmt.Sprintf("%x %s", h.verifier.Fingerprint(), h.OnReusedID)
+	claimed.same = fmt.Sprintf("%x %s %s", h.verifier.Fingerprint(), h.OnReusedID, h.SignedBody)
 	claimed.route = h.routeName()
 	if err := h.app.claimSource(h.Source, claimed); err != nil {
 		return err
@@ -228,6 +228,16 @@ func (h *Handler) setReplayGuard(verify.Sender) error {
 	h.replayGuard = h.ReplayGuard == "on"
 	if h.replayGuard && !h.verifier.HasTimestamp() {
 		return errors.New("replay_guard needs a timestamp under the signature; without one, equal bytes may be different events")
+	}
+	return nil
+}
+
+func (h *Handler) setSignedBody(verify.Sender) (err error) {
+	if h.signsContent, err = oneOf("signed_body", &h.SignedBody, "wire", "decoded"); err != nil {
+		return err
+	}
+	if need := 2*h.MaxBody + zstdMemory; h.signsContent && need >= h.app.MaxBuffered {
+		return fmt.Errorf("signed_body decoded: a body and what is in it take up to %d bytes, and max_buffered is %d", need, h.app.MaxBuffered)
 	}
 	return nil
 }

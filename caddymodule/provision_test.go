@@ -104,6 +104,8 @@ func TestUnsafeConfigurationIsRefusedWithRouteAndReason(t *testing.T) {
 		stripe("tolerance soon"):                                                                                    "neither a positive duration nor `off`",
 		stripe("tolerance 0s"):                                                                                      "neither a positive duration nor `off`",
 		stripe("success 302"):                                                                                       "only 2xx",
+		stripe("signed_body both"):                                                                                  "neither wire nor decoded",
+		stripe("signed_body decoded\nmax_body 124MiB"):                                                              "max_buffered",
 		stripe("success 204 body_prefix ok"):                                                                        "has no body",
 		stripe("success body_prefix 12345678901\nmax_response 10"):                                                  "longer than max_response",
 		stripe("success 200 404"):                                                                                   "only 2xx",

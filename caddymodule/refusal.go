@@ -27,6 +27,7 @@ const (
 	reasonMethod     = "method"
 	reasonTooLarge   = "too_large"
 	reasonIncomplete = "incomplete_body"
+	reasonEncoding   = "encoding"
 	reasonReplayed   = "replayed"
 	reasonBusy       = "busy"
 	reasonMemory     = "memory"
@@ -70,6 +71,10 @@ func (h *Handler) allowed(method string) string {
 func unread(err error) *refusal {
 	var tooLarge errTooLarge
 	switch {
+	case errors.As(err, new(errUnknownCoding)):
+		return &refusal{status: http.StatusUnsupportedMediaType, reason: reasonEncoding, err: err}
+	case errors.Is(err, errMalformed):
+		return &refusal{status: http.StatusBadRequest, reason: reasonEncoding, err: err}
 	case errors.As(err, &tooLarge):
 		return &refusal{status: http.StatusRequestEntityTooLarge, reason: reasonTooLarge, err: err}
 	case errors.Is(err, errNoRoom):

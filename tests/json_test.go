@@ -13,7 +13,7 @@ import (
 var everyOption = []string{
 	"source shop-orders", "secret {env.SECRET}", "secret another", "previous_secret {env.SECRET} until 2999-12-01T00:00:00Z",
 	"ttl 20d", "on_unknown hold", "secret_format text", "event_id header X-Id", "event_id json data.id", "event_id query q", "event_id body_sha256",
-	"tolerance 10m", "retry_window 17h", "on_reused_id duplicate", "replay_guard off", "public_url https://example.com/hook",
+	"tolerance 10m", "retry_window 17h", "on_reused_id duplicate", "replay_guard off", "public_url https://example.com/hook", "signed_body decoded",
 	"lease 40s", "upstream_timeout 50s", "wait 2s", "success 200 202 body_prefix ok", "max_response 2MiB", "max_in_flight 9",
 	`duplicate 202 "[accepted]" text/x-odd`, "reject_status 403", "on_store_error forward", "methods POST PUT", "handshake get",
 	"max_body 3MiB", "log_field invoice json data.invoice", "log_field agent header User-Agent", "dry_run",
@@ -24,7 +24,7 @@ var everyOption = []string{
 // everyField are the names of the same in JSON.
 var everyField = []string{
 	"source", "secret", "previous_secret", "until", "ttl", "on_unknown", "secret_format", "event_id", "tolerance", "retry_window",
-	"on_reused_id", "replay_guard", "public_url", "lease", "upstream_timeout", "wait", "success", "success_body_prefix", "max_response", "max_in_flight",
+	"on_reused_id", "replay_guard", "public_url", "signed_body", "lease", "upstream_timeout", "wait", "success", "success_body_prefix", "max_response", "max_in_flight",
 	"duplicate", "content_type", "reject_status", "on_store_error", "methods", "handshake", "max_body", "log_field", "dry_run",
 	"signature", "separator", "prefix", "algorithm", "encoding", "payload", "timestamp",
 }

@@ -64,7 +64,7 @@ func (c *compiled) batchIDs(r *Request) ([]ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	array, err := findJSON(r.Body, c.array)
+	array, err := findJSON(r.content(), c.array)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (s *idSource) find(r *Request) (text, key string, err error) {
 	if s.path.each {
 		return "", "", ErrAmbiguousID.because("the body is a batch of events")
 	}
-	value, err := findJSON(r.Body, s.path.names)
+	value, err := findJSON(r.content(), s.path.names)
 	if err != nil {
 		return "", "", err
 	}

@@ -28,8 +28,18 @@ type Request struct {
 	URI string
 	// Header with canonical keys, as net/http makes it.
 	Header http.Header
-	// Body is the raw body, complete and unchanged.
+	// Body is the raw body, complete and unchanged: the bytes that are signed.
 	Body []byte
+	// Content is what ids in JSON are looked for in, if it is not Body: the body
+	// without its content coding. Nil: Body.
+	Content []byte
+}
+
+func (r *Request) content() []byte {
+	if r.Content != nil {
+		return r.Content
+	}
+	return r.Body
 }
 
 // Result is what Verify found out about a genuine delivery.
