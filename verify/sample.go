@@ -26,7 +26,7 @@ var samples = map[string]string{
 	"github-sha1":       `{"zen":"Keep it logically awesome.","hook_id":1,"repository":{"full_name":"octo/hello"}}`,
 	"gocardless":        `{"events":[{"id":ID,"resource_type":"payments","action":"confirmed"}],"meta":{"webhook_id":"WB1"}}`,
 	"google-pubsub":     `{"message":{"attributes":{"key":"value"},"data":"SGVsbG8=","messageId":ID,"publishTime":"2026-01-01T00:00:00Z"},"subscription":"projects/p/subscriptions/s"}`,
-	"hubspot-v3":        `[{"eventId":ID,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1}]`,
+	"hubspot-v3":        `[{"eventId":ID,"subscriptionId":1,"portalId":62515,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":123}]`,
 	"intercom":          `{"type":"notification_event","id":ID,"topic":"user.created","delivery_attempts":1}`,
 	"lemon-squeezy":     `{"meta":{"event_name":"order_created","webhook_id":"w1"},"data":{"type":"orders","id":ID}}`,
 	"line":              `{"destination":"U1","events":[{"type":"message","webhookEventId":ID,"deliveryContext":{"isRedelivery":false}}]}`,
@@ -58,7 +58,7 @@ var samples = map[string]string{
 	"workos":            `{"id":ID,"event":"user.created","data":{}}`,
 	"worldpay":          `{"eventId":ID,"eventTimestamp":"2026-01-01T00:00:00.000","eventDetails":{"type":"sentForSettlement"}}`,
 	"x-twitter":         `{"for_user_id":"1","tweet_create_events":[{"id_str":ID}]}`,
-	"xero":              `{"events":[{"resourceId":ID,"eventCategory":"INVOICE","eventType":"UPDATE"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":"x"}`,
+	"xero":              `{"events":[{"resourceId":ID,"eventDateUtc":"2026-01-01T00:00:00.123","eventType":"UPDATE","eventCategory":"INVOICE"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":"x"}`,
 	"zendesk":           `{"ticket_event":{"ticket_id":1}}`,
 	"zoom":              `{"event":"meeting.started","event_ts":1767225600123,"payload":{"object":{"id":"1","uuid":ID}}}`,
 }

@@ -17,9 +17,8 @@ func messageSenders() []Sender {
 		},
 		{
 			Name: "line", Title: "LINE",
-			Schemes: signsBody("x-line-signature", "", SHA256, Base64),
-			NoEventID: "LINE sends several events in one delivery, each with an id of its own. " +
-				"`event_id body_sha256` takes equal bytes for copies, and LINE's redeliveries differ from the first delivery.",
+			Schemes:       signsBody("x-line-signature", "", SHA256, Base64),
+			EventID:       inBody("events[*].webhookEventId"),
 			BodyChanges:   true,
 			RetryWindow:   day,
 			WindowAssumed: true,

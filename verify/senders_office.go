@@ -82,17 +82,17 @@ func officeSenders() []Sender {
 			Name: "hubspot-v3", Title: "HubSpot (v3 signature)",
 			Schemes: signsHeader("X-HubSpot-Signature-v3", "", Base64, "{method}{url}{body}{timestamp}",
 				Timestamp{Header: "X-HubSpot-Request-Timestamp", Unit: UnixMillis}),
-			NoEventID: "HubSpot sends up to 100 events in one delivery, each with an id of its own, and a retry may hold others. " +
-				"`event_id body_sha256` takes equal bytes for copies, and HubSpot's retries count `attemptNumber` up.",
+			EventID:        inBody("$[*].eventId", "$[*].subscriptionId", "$[*].portalId"),
 			BodyChanges:    true,
 			Tolerance:      5 * time.Minute,
 			RetryWindow:    3 * day,
 			AttemptTimeout: 5 * time.Second,
 			Notes: []string{
 				"The secret is the app's client secret. HubSpot signs the URL: write it as `public_url`. The older v1 and v2 signatures are plain hashes that can be forged by appending, and are not offered.",
+				"A delivery carries up to 100 events, and a retry may hold others. HubSpot does not promise that `eventId` alone is unique, so the subscription and the account are part of the id.",
 				"HubSpot does not try again after 400, 401, 403, 404 and 405: set `reject_status 503` if deliveries must survive a wrong secret.",
 			},
-			Sources: []string{"HubSpot/hubspot-api-python: hubspot/utils/signature.py, tests/spec/utils/test_signature.py", "community.hubspot.com 277558"},
+			Sources: []string{"HubSpot/hubspot-api-python: hubspot/utils/signature.py, tests/spec/utils/test_signature.py", "community.hubspot.com 277558", "that eventId may not be unique (from memory)"},
 		},
 		{
 			Name: "intercom", Title: "Intercom",

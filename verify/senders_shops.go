@@ -7,13 +7,15 @@ func shopSenders() []Sender {
 	return []Sender{
 		{
 			Name: "gocardless", Title: "GoCardless",
-			Schemes: signsBody("Webhook-Signature", "", SHA256, Hex),
-			NoEventID: "GoCardless sends several events in one delivery, each with an id of its own. " +
-				"`event_id json meta.webhook_id` tells deliveries apart.",
+			Schemes:       signsBody("Webhook-Signature", "", SHA256, Hex),
+			EventID:       inBody("events[*].id"),
 			RetryWindow:   3 * day,
 			WindowAssumed: true,
-			Notes:         []string{"GoCardless suggests 498 as the answer to a bad signature; any error will do."},
-			Sources:       []string{"gocardless/gocardless-pro-python: tests/webhooks_test.py", "developer.gocardless.com, webhooks, eight tries (from memory)"},
+			Notes: []string{
+				"A delivery carries up to 250 events, each with an id of its own; `meta.webhook_id` names the delivery only.",
+				"GoCardless suggests 498 as the answer to a bad signature; any error will do.",
+			},
+			Sources: []string{"gocardless/gocardless-pro-python: tests/webhooks_test.py", "developer.gocardless.com, webhooks, eight tries and 250 events (from memory)"},
 		},
 		{
 			Name: "lemon-squeezy", Title: "Lemon Squeezy",
@@ -58,15 +60,17 @@ func shopSenders() []Sender {
 		},
 		{
 			Name: "xero", Title: "Xero",
-			Schemes: signsBody("x-xero-signature", "", SHA256, Base64),
-			NoEventID: "Xero sends several events in one delivery, none with an id. " +
-				"`event_id body_sha256` takes equal bytes for copies; a delivery has an `entropy` of its own.",
+			Schemes:        signsBody("x-xero-signature", "", SHA256, Base64),
+			EventID:        inBody("events[*].resourceId", "events[*].eventType", "events[*].eventDateUtc"),
 			RetryWindow:    day,
 			AttemptTimeout: 5 * time.Second,
 			Success:        []int{200},
 			Handshakes:     []string{"xero"},
-			Notes:          []string{"Xero wants 200 with an empty body and without cookies from your application, and 401 for a bad signature: leave `reject_status` as it is."},
-			Sources:        []string{"developer.xero.com/documentation/webhooks/configuring-your-server"},
+			Notes: []string{
+				"Events have no id: what changed, how, and when to the millisecond stand in for it.",
+				"Xero wants 200 with an empty body and without cookies from your application, and 401 for a bad signature: leave `reject_status` as it is.",
+			},
+			Sources: []string{"developer.xero.com/documentation/webhooks/configuring-your-server", "the members of an event (from memory)"},
 		},
 	}
 }

@@ -16,7 +16,12 @@ func deliver(t *testing.T, v *Verifier, in SignInput, uri string) ID {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return idOf(t, v, &Request{Method: or(in.Method, "POST"), URI: uri, Header: h, Body: in.Body})
+	r := &Request{Method: or(in.Method, "POST"), URI: uri, Header: h, Body: in.Body}
+	ids, err := v.EventIDs(r, accept(t, v, r))
+	if err != nil || len(ids) != 1 {
+		t.Fatalf("got %v, %v", ids, err)
+	}
+	return ids[0]
 }
 
 func TestSampleDeliveriesOfEverySenderVerify(t *testing.T) {
