@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -184,7 +183,7 @@ func (x explaining) delivery() (*verify.Request, error) {
 	if u, err := url.Parse(r.URI); err == nil && u.Host != "" {
 		r.URI = u.RequestURI()
 	}
-	r.Header.Del(http.CanonicalHeaderKey(resultHeader))
+	r.Header.Del(resultHeader)
 	return r, nil
 }
 

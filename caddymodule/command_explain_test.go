@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"net/http"
 	"os"
@@ -40,6 +41,15 @@ func file(t *testing.T, name, content string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // explained runs the command.
@@ -98,12 +108,8 @@ func TestExplainJudgesTheAgeIfAsked(t *testing.T) {
 
 func TestExplainNamesTheChangeThatHelps(t *testing.T) {
 	dump := saved(t, secret, savedBody)
-	data, err := os.ReadFile(dump)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for want, x := range map[string]explaining{
-		"(body-line-end)": {request: file(t, "dump", string(data)+"\n"), sender: "paymos", secrets: []string{secret}},
+		"(body-line-end)": {request: file(t, "dump", readFile(t, dump)+"\n"), sender: "paymos", secrets: []string{secret}},
 		"(sender)":        {request: dump, sender: "github", secrets: []string{secret}},
 		"None of ":        {request: dump, sender: "paymos", secrets: []string{"another"}},
 		"white space":     {request: dump, sender: "paymos", secrets: []string{secret + " "}},
@@ -118,11 +124,7 @@ func TestExplainNamesTheChangeThatHelps(t *testing.T) {
 }
 
 func TestExplainReadsHeadersAndBodyFromFilesOfTheirOwn(t *testing.T) {
-	data, err := os.ReadFile(saved(t, secret, savedBody))
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, _, _ := strings.Cut(string(data), "\r\n\r\n")
+	head, _, _ := strings.Cut(readFile(t, saved(t, secret, savedBody)), "\r\n\r\n")
 	_, head, _ = strings.Cut(head, "\r\n")
 	x := explaining{headers: file(t, "headers", head+"\n"), body: file(t, "body", savedBody), sender: "paymos", secrets: []string{secret}}
 	if text, ok := explained(t, x); !ok {
@@ -180,4 +182,25 @@ func TestExplainTakesMethodAndURLFromTheFlags(t *testing.T) {
 			t.Error(text)
 		}
 	}
+}
+
+func TestExplainDecodesAsTheRouteDoes(t *testing.T) {
+	head, _, _ := strings.Cut(readFile(t, saved(t, secret, savedBody)), "\r\n\r\n")
+	var body bytes.Buffer
+	w := gzip.NewWriter(&body)
+	_, _ = w.Write([]byte(savedBody))
+	_ = w.Close()
+	dump := file(t, "dump", head+"\r\nContent-Encoding: gzip\r\n\r\n"+body.String())
+	route := "http://a.test {\nwebhook_dedupe paymos {\nsecret " + secret + "\nsigned_body decoded\n}\n}\n"
+	text, ok := explained(t, explaining{request: dump, config: file(t, "Caddyfile", route), adapter: "caddyfile"})
+	if !ok {
+		t.Error(text)
+	}
+	says(t, text, "evt_9")
+	wire := strings.Replace(route, "signed_body decoded", "signed_body wire", 1)
+	text, ok = explained(t, explaining{request: dump, config: file(t, "Caddyfile", wire), adapter: "caddyfile"})
+	if ok {
+		t.Error("it is accepted")
+	}
+	says(t, text, "signed_body decoded", "(body-decompressed)")
 }
