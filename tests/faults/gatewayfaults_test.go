@@ -23,7 +23,17 @@ func (w *world) gatewayFaults(n int) []fault {
 		variant++
 		g.Reload(w.site(variant))
 	}}
+	// Each reload takes over from one that has hardly begun.
+	storm := fault{"gateway reloaded again and again", func(*rand.Rand) {
+		over := w.spans.begin(none, n, "gateway reloaded again and again")
+		defer over()
+		for range 4 {
+			variant++
+			g.Reload(w.site(variant))
+		}
+	}}
 	return []fault{
+		storm,
 		kill, kill, terminate, terminate, reload,
 		freeze("gateway frozen beyond the lease", lease+200*time.Millisecond, 2600*time.Millisecond),
 		freeze("gateway frozen beyond the lease", lease+200*time.Millisecond, 2600*time.Millisecond),
@@ -42,8 +52,21 @@ func (w *world) upstreamFaults() []fault {
 		w.lasting(none, everywhere, "upstream refuses connections", 200*time.Millisecond, 900*time.Millisecond,
 			func(*rand.Rand) { w.upstream.shut() }, w.upstream.open),
 	}
-	for _, s := range failures[:12] {
-		faults = append(faults, all(s, 200*time.Millisecond, 700*time.Millisecond))
+	for _, s := range failures {
+		if s.name != slow.name {
+			faults = append(faults, all(s, 200*time.Millisecond, 700*time.Millisecond))
+		}
 	}
-	return faults
+	return append(faults, w.phpKilled(), w.phpKilled())
+}
+
+// phpKilled ends php-fpm with all that it is at.
+func (w *world) phpKilled() fault {
+	return fault{"php-fpm killed, comes back", func(rng *rand.Rand) {
+		over := w.spans.beginAt("fpm", upstreamFault, everywhere, "php-fpm killed, comes back")
+		defer over()
+		w.php.Kill()
+		pause(rng, 0, 500*time.Millisecond)
+		w.php.Start()
+	}}
 }

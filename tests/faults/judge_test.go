@@ -40,9 +40,12 @@ func (w *world) judge() *judgement {
 		j.checkAcknowledged(e, arrivals)
 		j.checkEnd(e, arrivals)
 		j.checkDone(e, arrivals)
+		j.checkTorn(e, arrivals)
+		j.checkThefts(e)
 		for n := range arrivals {
 			j.checkMark(e, arrivals, n)
 			j.checkCauses(e, arrivals, n)
+			j.checkHeld(e, arrivals, n)
 			j.checkAlone(e, arrivals, n)
 		}
 		j.checkLog(e, arrivals)
@@ -76,10 +79,12 @@ func (j *judgement) arrivals(e *event) (all []arrival) {
 }
 
 // checkAcknowledged: no loss. A sender gets a 2xx only after the upstream has
-// answered the event with a complete success.
+// answered the event with a complete success, or an operator has said that its
+// work is done.
 func (j *judgement) checkAcknowledged(e *event, arrivals []arrival) {
 	for _, tr := range e.tries {
-		if tr.acknowledged() && !slices.ContainsFunc(arrivals, func(a arrival) bool { return !a.accepted.IsZero() && a.accepted.Before(tr.end) }) {
+		accepted := slices.ContainsFunc(arrivals, func(a arrival) bool { return !a.accepted.IsZero() && a.accepted.Before(tr.end) })
+		if tr.acknowledged() && !accepted && !(e.decided.done && e.decided.at.Before(tr.end)) {
 			j.violate(e, "no loss: %s got %d %s, and the upstream had not accepted the event", tr.id, tr.status, tr.word)
 		}
 	}
@@ -87,7 +92,7 @@ func (j *judgement) checkAcknowledged(e *event, arrivals []arrival) {
 
 // checkEnd: progress. Every event is accepted in the end, and acknowledged.
 func (j *judgement) checkEnd(e *event, arrivals []arrival) {
-	if !slices.ContainsFunc(arrivals, func(a arrival) bool { return !a.accepted.IsZero() }) {
+	if !e.decided.done && !slices.ContainsFunc(arrivals, func(a arrival) bool { return !a.accepted.IsZero() }) {
 		j.violate(e, "progress: it was never accepted")
 	}
 	if !slices.ContainsFunc(e.tries, func(tr *try) bool { return tr.acknowledged() && !tr.replay }) {
@@ -121,6 +126,9 @@ func (j *judgement) facts(e *event) (facts []fact) {
 		}
 		facts = append(facts, f)
 	}
+	if e.decided.done {
+		facts = append(facts, fact{everywhere, e.decided.at, e.decided.at, ever, "an operator said so"})
+	}
 	for _, wt := range j.log.waiting[e.id] {
 		if wt.written {
 			facts = append(facts, fact{everywhere, wt.until.Add(-aftermath), wt.until, ever, "a completion that waited was written"})
@@ -146,7 +154,7 @@ func (j *judgement) checkDone(e *event, arrivals []arrival) {
 	for _, a := range arrivals {
 		for _, f := range facts {
 			known := f.at.Before(a.try.start) && a.start.Before(f.until) && (f.gateway == everywhere || f.gateway == a.try.gateway)
-			if known && (f.gateway != everywhere || !j.w.spans.lost(f.from, a.start)) {
+			if known && (f.gateway != everywhere || !j.w.spans.lost(f.from, a.start) && !j.unasked(e, a)) {
 				j.violate(e, "no repeat: %s reaches the upstream as %q after the event was done (%s)", a.try.id, a.word, f.source)
 				break
 			}
@@ -158,10 +166,10 @@ func (j *judgement) checkDone(e *event, arrivals []arrival) {
 // which no loss of the store's data has wiped out. Of two claims, the later one
 // took the event over at the earliest when the lease of the other had ended: a
 // request that began within a lease of the other's try was claimed first.
-func (j *judgement) before(arrivals []arrival, n int) (all []arrival) {
+func (j *judgement) before(e *event, arrivals []arrival, n int) (all []arrival) {
 	a := arrivals[n]
 	for _, b := range arrivals[:n] {
-		if b.start.Before(a.try.start.Add(lease)) && !j.w.spans.lost(b.try.start, a.start) {
+		if b.start.Before(a.try.start.Add(lease)) && !j.forgotten(e, b.try.start, a.start) && !j.unasked(e, b) {
 			all = append(all, b)
 		}
 	}
@@ -175,7 +183,12 @@ func (j *judgement) checkMark(e *event, arrivals []arrival, n int) {
 		j.violate(e, "marks: %s reaches the upstream as %q", a.try.id, a.word)
 		return
 	}
-	for _, b := range j.before(arrivals, n) {
+	for _, l := range j.log.deliveries[a.try.id] {
+		if a.word == "possible-repeat" && l.entry.Number("attempt") == 1 && !e.route.forwards {
+			j.violate(e, "marks: %s is a possible repeat of nothing", a.try.id)
+		}
+	}
+	for _, b := range j.before(e, arrivals, n) {
 		if a.word == "first" || a.word == "retry" && b.refused.IsZero() {
 			j.violate(e, "marks: %s reaches the upstream as %q, after %s, which it %s", a.try.id, a.word, b.try.id, b.fate())
 			return
@@ -198,31 +211,34 @@ func (a arrival) fate() string {
 // of that could not be known, and never within its lease.
 func (j *judgement) checkCauses(e *event, arrivals []arrival, n int) {
 	a := arrivals[n]
-	for _, b := range j.before(arrivals, n) {
+	if j.unasked(e, a) || e.decided.again && e.decided.at.Before(a.start) {
+		return
+	}
+	for _, b := range j.before(e, arrivals, n) {
 		switch {
 		case !b.refused.IsZero():
 		case a.start.Before(b.try.start.Add(lease)):
 			j.violate(e, "one at a time: %s reaches the upstream as %q within the lease of %s, which it %s", a.try.id, a.word, b.try.id, b.fate())
 			return
-		case j.cause(b, a) == none:
+		case j.cause(e, b, a) == none:
 			j.violate(e, "no repeat: %s reaches the upstream as %q after %s, which it %s; nothing had gone wrong", a.try.id, a.word, b.try.id, b.fate())
 			return
 		}
 	}
 }
 
-// upstreamFault is the cause of a repeat that the upstream alone is to blame for.
-const upstreamFault cause = "upstream"
-
 // cause is why b's outcome could not be known when a was let through.
-func (j *judgement) cause(b, a arrival) cause {
+func (j *judgement) cause(e *event, b, a arrival) cause {
 	if j.w.spans.lost(b.try.start, a.start) {
 		return loss
 	}
 	if b.accepted.IsZero() || j.timedOut(b) {
 		return upstreamFault
 	}
-	if sp := j.disturbed(b, a); sp != nil {
+	if j.unasked(e, a) || j.unasked(e, b) {
+		return away
+	}
+	if sp := j.disturbed(e, b, a); sp != nil {
 		return sp.cause
 	}
 	return none
@@ -238,14 +254,14 @@ func (j *judgement) timedOut(b arrival) bool {
 
 // disturbed is what may have cost one of two deliveries its lease: the one that
 // came in first, or the other one, if that may have been claimed before it.
-func (j *judgement) disturbed(b, a arrival) *span {
-	if sp := j.w.spans.during(b.try.gateway, b.try.start, a.start); sp != nil {
+func (j *judgement) disturbed(e *event, b, a arrival) *span {
+	if sp := j.w.spans.during(b.try.gateway, e.route, b.try.start, a.start); sp != nil {
 		return sp
 	}
 	if b.start.Before(a.try.start.Add(lease)) {
 		return nil
 	}
-	return j.w.spans.during(a.try.gateway, a.try.start, a.start)
+	return j.w.spans.during(a.try.gateway, e.route, a.try.start, a.start)
 }
 
 // checkAlone: one at a time. Two requests of one event are in the upstream at
@@ -263,8 +279,9 @@ func (j *judgement) checkAlone(e *event, arrivals []arrival, n int) {
 		}
 		switch {
 		case j.w.spans.lost(b.try.start, a.start):
+		case j.unasked(e, a), j.unasked(e, b):
 		case !a.start.Before(givenUp.Add(lease)):
-		case j.disturbed(b, a) != nil:
+		case j.disturbed(e, b, a) != nil:
 		default:
 			j.violate(e, "one at a time: %s reaches the upstream while it works on %s", a.try.id, b.try.id)
 			continue

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"math/rand/v2"
+	"testing"
 	"time"
 )
 
@@ -70,4 +71,16 @@ func (w *world) lasting(c cause, gateway int, name string, least, most time.Dura
 		defer end()
 		pause(rng, least, most)
 	}}
+}
+
+// assertAllDealt fails a test in which a kind of fault had no turn.
+func (w *world) assertAllDealt(t *testing.T) {
+	t.Helper()
+	for _, l := range w.lanes {
+		for _, f := range l.faults {
+			if l.dealt[f.name] == 0 {
+				t.Errorf("there was no fault of the kind %q: were there enough of all?", f.name)
+			}
+		}
+	}
 }

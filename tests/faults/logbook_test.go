@@ -57,7 +57,7 @@ func (b *logbook) add(l line) {
 	id := l.entry.Text("event_id")
 	if id == "" { // a line about a record, not about a delivery
 		key := l.entry.Text("event")
-		id = key[strings.LastIndexByte(key, ':')+1:]
+		id, _, _ = strings.Cut(key[strings.LastIndexByte(key, ':')+1:], "~") // a body's fingerprint
 	}
 	b.events[id] = append(b.events[id], l)
 	switch msg := l.entry.Text("msg"); {

@@ -11,20 +11,34 @@ import (
 
 // redisFaults are those of the server.
 func (w *world) redisFaults(r *harness.Redis) []fault {
-	dir := r.Do("CONFIG", "GET", "dir").(map[any]any)["dir"].(string)
 	say := func(args ...any) func() { return func() { r.Do(args...) } }
 	real := func(name string, begin, end func()) fault {
 		return w.lasting(away, everywhere, name, 200*time.Millisecond, 1300*time.Millisecond, func(*rand.Rand) { begin() }, end)
 	}
-	again := func(name string) fault { return real(name, r.Kill, r.Start) }
+	again := real("redis killed, comes back", r.Kill, r.Start)
 	frozen := w.lasting(away, everywhere, "redis frozen", 300*time.Millisecond, 2500*time.Millisecond, func(*rand.Rand) { r.Freeze() }, r.Thaw)
 	// Data are lost rarely: for what was done before, nothing can be promised.
 	return []fault{
-		again("redis killed, comes back"), again("redis killed, comes back"), again("redis killed, comes back"), frozen, frozen, frozen,
+		again, again, frozen, frozen,
 		real("redis is full (OOM)", say("CONFIG", "SET", "maxmemory", "1"), say("CONFIG", "SET", "maxmemory", "0")),
 		real("redis is a replica (READONLY)", say("REPLICAOF", "127.0.0.1", "1"), say("REPLICAOF", "NO", "ONE")),
 		real("redis misses replicas (NOREPLICAS)", say("CONFIG", "SET", "min-replicas-to-write", "3"), say("CONFIG", "SET", "min-replicas-to-write", "0")),
-		w.storeLoss(r, dir),
+		real("redis cannot save (MISCONF)", func() { failToSave(w.t, r) }, func() { saveAgain(w.t, r) }),
+		real("redis is loading (LOADING)", func() { loadSlowly(w.t, r) }, func() { loadQuickly(w.t, r) }),
+		real("redis wants a password (NOAUTH)",
+			func() { r.Do("CONFIG", "SET", "requirepass", "surprise"); dropOthers(w.t, r, "surprise") },
+			func() { r.As("surprise", []any{"CONFIG", "SET", "requirepass", ""}) }),
+		real("redis takes no more clients", func() { takeAllPlaces(w.t, r) }, say("CONFIG", "SET", "maxclients", "10000")),
+		real("redis pauses writes", say("CLIENT", "PAUSE", "30000", "WRITE"), say("CLIENT", "UNPAUSE")),
+		fault{"redis drops its clients, again and again", func(rng *rand.Rand) {
+			over := w.spans.begin(away, everywhere, "redis drops its clients, again and again")
+			defer over()
+			for range 5 {
+				dropOthers(w.t, r, "")
+				pause(rng, 0, 200*time.Millisecond)
+			}
+		}},
+		w.storeLoss(r, r.Dir()),
 	}
 }
 

@@ -22,12 +22,13 @@ func TestLongRun(t *testing.T) {
 		t.Skip("only with -events")
 	}
 	s := scale{events: *eventsFlag, faults: *faultsFlag, seed: theSeed()}
-	t.Run("redis", func(t *testing.T) { run(t, onRedis, s) })
-	t.Run("files", func(t *testing.T) { run(t, onFiles, s) })
+	for name, build := range map[string]func(*world){"redis": onRedis, "files": onFiles} {
+		t.Run(name, func(t *testing.T) { run(t, build, s).assertAllDealt(t) })
+	}
 }
 
 // run lives through a world and judges it.
-func run(t *testing.T, build func(*world), s scale) {
+func run(t *testing.T, build func(*world), s scale) *world {
 	w := newWorld(t, s)
 	build(w)
 	w.live()
@@ -40,4 +41,5 @@ func run(t *testing.T, build func(*world), s scale) {
 		}
 		t.Errorf("seed %d: %s\n%s", s.seed, v.text, j.history(v.event))
 	}
+	return w
 }

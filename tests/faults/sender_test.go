@@ -3,11 +3,13 @@ package faults
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
@@ -23,21 +25,28 @@ var ladder = []time.Duration{
 // event is one event, its sender, and the sender's ledger.
 type event struct {
 	id      string
+	route   *route
 	begins  time.Duration // after the start of the run
 	replays int           // by an operator, once it is acknowledged
 	steps   []step        // what the upstream does with its first requests
 
 	rng *rand.Rand // used by the sender's goroutine only
 
-	mu    sync.Mutex
-	tries []*try
+	mu     sync.Mutex
+	tries  []*try
+	thefts []*try // the same bytes under another id
+	// decided is when an operator made it known what nobody could know.
+	decided decision
 }
 
 // try is one request of a sender, as the sender saw it.
 type try struct {
-	id      string
+	id string
+	// torn tries break off within their body.
+	torn    bool
 	gateway int
 	replay  bool
+	dice    *rand.Rand // for what is left to chance in it
 	start   time.Time
 	end     time.Time
 	status  int
@@ -49,8 +58,10 @@ func (tr *try) acknowledged() bool { return tr.err == nil && tr.status >= 200 &&
 
 func newEvent(w *world, n int) *event {
 	rng := w.random(partEvents + uint64(n))
+	r := pickRoute(rng, w.routes)
 	return &event{
-		id:      fmt.Sprintf("evt_%d_%04d", w.seed, n),
+		id:      fmt.Sprintf("evt_%s_%d_%04d", r.name, w.seed, n),
+		route:   r,
 		begins:  time.Duration(rng.Int64N(int64(w.length()))),
 		replays: max(0, rng.IntN(8)-5),
 		steps:   randomSteps(rng),
@@ -58,12 +69,33 @@ func newEvent(w *world, n int) *event {
 	}
 }
 
-// newClient is for all senders: each try has a connection of its own.
-func newClient() *http.Client {
-	return &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+func pickRoute(rng *rand.Rand, routes []*route) *route {
+	whole := 0
+	for _, r := range routes {
+		whole += r.share
 	}
+	at := rng.IntN(whole)
+	for _, r := range routes {
+		if at -= r.share; at < 0 {
+			return r
+		}
+	}
+	panic("unreachable")
+}
+
+// newClients are for all senders: HTTP/1.1 with a connection for each try, and
+// HTTP/2 with connections that are kept.
+func newClients(t *testing.T) (clients []*http.Client) {
+	for _, speak := range []func(*http.Protocols, bool){(*http.Protocols).SetHTTP1, (*http.Protocols).SetUnencryptedHTTP2} {
+		rt := &http.Transport{DisableKeepAlives: len(clients) == 0, DisableCompression: true, Protocols: new(http.Protocols)}
+		speak(rt.Protocols, true)
+		t.Cleanup(rt.CloseIdleConnections)
+		clients = append(clients, &http.Client{
+			Transport:     rt,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		})
+	}
+	return clients
 }
 
 // send follows the ladder until an attempt is acknowledged. When all faults are
@@ -76,7 +108,7 @@ func (e *event) send(w *world) {
 			continue
 		}
 		<-w.healed
-		if n > len(ladder)+operatorTries {
+		if n > len(ladder)+operatorTries || e.held() {
 			return
 		}
 		pause(e.rng, lease/2, w.spread()+lease*time.Duration(n-len(ladder))) // rarer with every try
@@ -130,28 +162,57 @@ func (e *event) attempt(w *world) bool {
 
 func (e *event) try(w *world, replay bool) bool { return e.exchange(w, e.prepare(w, replay)) }
 
+// held reports whether the last word was that nobody but an operator can help.
+func (e *event) held() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.tries) > 0 && e.tries[len(e.tries)-1].word == "held"
+}
+
 // prepare picks a gateway and opens a line in the ledger.
 func (e *event) prepare(w *world, replay bool) *try {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tr := &try{id: fmt.Sprintf("%s#%d", e.id, len(e.tries)+1), gateway: e.rng.IntN(len(w.gateways)), replay: replay, start: time.Now()}
+	tr := &try{id: fmt.Sprintf("%s#%d", e.id, len(e.tries)+1), gateway: e.rng.IntN(len(w.gateways)), replay: replay,
+		dice: rand.New(rand.NewPCG(e.rng.Uint64(), 1)), start: time.Now()}
 	e.tries = append(e.tries, tr)
 	return tr
 }
 
 // exchange sends one request and fills in the line.
 func (e *event) exchange(w *world, tr *try) bool {
-	d := w.signer.Event(e.id)
+	// Every event has a body of its own: equal ones that are signed in the same
+	// second would be one and the same to the replay guard.
+	body := []byte(fmt.Sprintf(`{"id":%q,"event_id":%q,"type":"test"}`, e.id, e.id))
+	d := w.signers[e.route.sender].WithBody(e.id, body).To(e.route.path()).With(tryHeader, tr.id)
+	var stream io.Reader = bytes.NewReader(d.Body)
+	switch tr.dice.IntN(12) {
+	case 0:
+		stream = &slowly{body: d.Body, pause: 40 * time.Millisecond}
+	case 1:
+		if !tr.replay {
+			tr.torn = true
+			stream = &slowly{body: d.Body, breaks: true}
+		}
+	}
+	e.fill(w, tr, d, stream)
+	if e.route.guarded && tr.err == nil && tr.status != http.StatusServiceUnavailable && tr.dice.IntN(3) == 0 {
+		e.steal(w, tr, d)
+	}
+	return tr.acknowledged()
+}
+
+// fill sends a delivery and notes what came of it.
+func (e *event) fill(w *world, tr *try, d *harness.Delivery, body io.Reader) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.patience())
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, d.Method, w.gateways[tr.gateway].URL+d.Path, bytes.NewReader(d.Body))
+	r, err := http.NewRequestWithContext(ctx, d.Method, w.gateways[tr.gateway].URL+d.Path, body)
 	if err != nil {
 		panic(err) // the URL is our own
 	}
 	r.Header = d.Header
-	r.Header.Set(tryHeader, tr.id)
 	r.GetBody = nil
-	resp, err := w.client.Do(r)
+	resp, err := w.clients[tr.dice.IntN(len(w.clients))].Do(r)
 	if err == nil {
 		_, err = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
@@ -162,7 +223,28 @@ func (e *event) exchange(w *world, tr *try) bool {
 	if err == nil {
 		tr.status, tr.word = resp.StatusCode, resp.Header.Get("Webhook-Dedupe")
 	}
-	return tr.acknowledged()
+}
+
+// slowly is a body that comes in bits, or never ends.
+type slowly struct {
+	body   []byte
+	pause  time.Duration
+	breaks bool
+}
+
+var errTorn = errors.New("the sender breaks off")
+
+func (s *slowly) Read(p []byte) (int, error) {
+	if len(s.body) == 0 {
+		return 0, io.EOF
+	}
+	if s.breaks && len(s.body) < 60 {
+		return 0, errTorn
+	}
+	<-time.After(s.pause)
+	n := copy(p, s.body[:min(len(s.body), 30)])
+	s.body = s.body[n:]
+	return n, nil
 }
 
 // patience is how long a sender waits for an answer: as long as senders do, and

@@ -19,6 +19,8 @@ const (
 	cutOff cause = "link"
 	away   cause = "store away"
 	loss   cause = "store loss"
+	// upstreamFault is what the upstream alone is to blame for.
+	upstreamFault cause = "upstream"
 )
 
 // everywhere is the gateway of a fault that is not about one of them.
@@ -29,6 +31,7 @@ type span struct {
 	cause    cause
 	what     string
 	gateway  int
+	route    string // empty: all of them
 	from, to time.Time
 }
 
@@ -41,9 +44,14 @@ type spans struct {
 // begin opens a line in the ledger. The fault has not happened yet; end is
 // called when it is over.
 func (s *spans) begin(c cause, gateway int, what string) (end func()) {
+	return s.beginAt("", c, gateway, what)
+}
+
+// beginAt is begin for a fault of one route.
+func (s *spans) beginAt(route string, c cause, gateway int, what string) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sp := &span{cause: c, what: what, gateway: gateway, from: time.Now()}
+	sp := &span{cause: c, what: what, gateway: gateway, route: route, from: time.Now()}
 	s.all = append(s.all, sp)
 	return func() {
 		s.mu.Lock()
@@ -59,9 +67,10 @@ const aftermath = 1500 * time.Millisecond
 // during is the first fault that could make a gateway lose the outcome of a
 // delivery, or its lease, in this time. The loss of the store's data is not one
 // of them.
-func (s *spans) during(gateway int, from, to time.Time) *span {
+func (s *spans) during(gateway int, route *route, from, to time.Time) *span {
 	i := slices.IndexFunc(s.all, func(sp *span) bool {
 		return sp.cause != none && sp.cause != loss && (sp.gateway == everywhere || sp.gateway == gateway) &&
+			(sp.route == "" || sp.route == route.name) &&
 			sp.from.Before(to) && sp.over().After(from)
 	})
 	if i < 0 {

@@ -3,7 +3,6 @@ package faults
 import (
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"time"
 )
@@ -18,8 +17,7 @@ type step struct {
 type service struct {
 	u    *upstream
 	q    *request
-	w    http.ResponseWriter
-	r    *http.Request
+	wire wire
 	work time.Duration // how long the work takes, if the step does not say
 }
 
@@ -32,20 +30,18 @@ var failures = []step{
 	{"refuses, 404", func(s *service) { s.refuse(http.StatusNotFound) }},
 	{"redirects", func(s *service) { s.refuse(http.StatusMovedPermanently) }},
 	{"refuses after a while", func(s *service) { s.think(500 * time.Millisecond); s.refuse(http.StatusInternalServerError) }},
-	{"resets before the work", func(s *service) { s.breakOff("") }},
-	{"resets after the work", func(s *service) { s.do(s.work); s.breakOff("") }},
-	{"resets and works on", func(s *service) { s.breakOff(""); s.do(1600 * time.Millisecond) }},
+	{"resets before the work", func(s *service) { s.breakOff(beforeAll) }},
+	{"resets after the work", func(s *service) { s.do(s.work); s.breakOff(beforeAll) }},
+	{"resets and works on", func(s *service) { s.breakOff(beforeAll); s.do(1600 * time.Millisecond) }},
 	{"hangs without work", func(s *service) { s.hang() }},
 	{"works and hangs", func(s *service) { s.do(s.work); s.hang() }},
 	{"works far too long", func(s *service) { s.do(upstreamTimeout + 2*lease); s.accept() }},
-	{"works, the answer is cut off", func(s *service) {
-		s.do(s.work)
-		s.breakOff("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
-	}},
-	{"works, the chunked answer is cut off", func(s *service) {
-		s.do(s.work)
-		s.breakOff("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nonly this\r\n")
-	}},
+	{"works, the answer is cut off", func(s *service) { s.do(s.work); s.breakOff(withinBody) }},
+	{"works, the chunked answer is cut off", func(s *service) { s.do(s.work); s.breakOff(withinChunks) }},
+	{"works, the answer's head comes and no more", func(s *service) { s.do(s.work); s.wire.stall(http.StatusOK) }},
+	{"refuses, the answer's head comes and no more", func(s *service) { s.wire.stall(http.StatusServiceUnavailable) }},
+	{"accepts, and the answer says nothing", func(s *service) { s.do(s.work); s.acceptWith(http.StatusNoContent) }},
+	{"accepts, hints and bits", func(s *service) { s.do(s.work); s.dribble() }},
 	slow, slow, slow,
 }
 
@@ -73,43 +69,56 @@ func (s *service) do(d time.Duration) {
 
 // accept answers with success, if there still is somebody to answer to. Some
 // answers end their connection, so that the next request dials.
-func (s *service) accept() {
-	if s.r.Context().Err() != nil {
-		return
+func (s *service) accept() { s.acceptWith(http.StatusOK) }
+
+func (s *service) acceptWith(status int) {
+	if s.begin(&s.q.accepted) {
+		s.wire.answer(status, s.work%2 == 0)
 	}
-	s.u.note(func() { s.q.accepted = time.Now() })
-	s.answer(http.StatusOK)
 }
 
 func (s *service) refuse(status int) {
-	s.u.note(func() { s.q.refused = time.Now() })
-	s.w.Header().Set("Location", "/elsewhere")
-	s.answer(status)
+	if s.begin(&s.q.refused) {
+		s.wire.answer(status, s.work%2 == 0)
+	}
 }
 
-func (s *service) answer(status int) {
-	if s.work%2 == 0 {
-		s.w.Header().Set("Connection", "close")
+// begin notes that a complete answer begins, unless nobody waits for it.
+func (s *service) begin(line *time.Time) bool {
+	select {
+	case <-s.wire.gone():
+		return false
+	default:
 	}
-	s.w.WriteHeader(status)
-	_, _ = io.WriteString(s.w, "the upstream's answer")
+	s.u.note(func() { *line = time.Now() })
+	return true
+}
+
+// dribble accepts with hints before the answer, which comes in bits.
+func (s *service) dribble() {
+	c, ok := s.wire.(*httpWire)
+	if !ok {
+		s.accept()
+		return
+	}
+	c.w.Header().Set("Link", "</style.css>; rel=preload")
+	c.w.WriteHeader(http.StatusEarlyHints)
+	if !s.begin(&s.q.accepted) {
+		return
+	}
+	c.w.WriteHeader(http.StatusAccepted)
+	for range 10 {
+		_, _ = io.WriteString(c.w, "a bit of the answer, ")
+		_ = http.NewResponseController(c.w).Flush()
+		<-time.After(20 * time.Millisecond)
+	}
 }
 
 // hang says nothing until the client has gone.
-func (s *service) hang() { <-s.r.Context().Done() }
+func (s *service) hang() { <-s.wire.gone() }
 
-// breakOff sends what is left of an answer and breaks the connection.
-func (s *service) breakOff(answer string) {
-	conn, rw, err := s.w.(http.Hijacker).Hijack()
-	if err != nil {
-		s.u.t.Error(err)
-		return
-	}
+// breakOff sends a part of an answer and breaks the connection.
+func (s *service) breakOff(where cut) {
 	s.u.note(func() { s.q.broke = time.Now() })
-	_, _ = rw.WriteString(answer)
-	_ = rw.Flush()
-	if answer == "" {
-		_ = conn.(*net.TCPConn).SetLinger(0)
-	}
-	conn.Close()
+	s.wire.cutOff(where)
 }

@@ -116,7 +116,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		u.note(func() { q.step = "the request was cut off" })
 		return
 	}
-	s.run(&service{u: u, q: q, w: w, r: r, work: work})
+	s.run(&service{u: u, q: q, wire: &httpWire{u.t, w, r}, work: work})
 }
 
 // begin opens a line in the ledger and decides what becomes of the request.

@@ -44,25 +44,35 @@ type world struct {
 	t        *testing.T
 	start    time.Time
 	gateways []*harness.Gateway
+	routes   []*route
 	upstream *upstream
-	signer   *harness.Sender
-	client   *http.Client
+	php      *harness.PHP
+	signers  map[string]*harness.Sender
+	clients  []*http.Client // one for each protocol
 	spans    spans
 	events   []*event
 	lanes    []*lane
 	// spools says that a gateway keeps what the store could not be told over its
 	// own end.
 	spools bool
+	// resolve is how an operator decides on an event in doubt that stays back.
+	resolve func(e *event, worked bool)
+	// released says that nothing stays back any more.
+	released bool
 	// healed is closed when the last fault is over.
 	healed chan struct{}
 }
 
 func newWorld(t *testing.T, s scale) *world {
-	w := &world{scale: s, t: t, signer: harness.NewSender(t, "paymos"), client: newClient(), healed: make(chan struct{})}
+	w := &world{scale: s, t: t, routes: routes(), signers: make(map[string]*harness.Sender), clients: newClients(t), healed: make(chan struct{})}
+	for _, r := range w.routes {
+		w.signers[r.sender] = harness.NewSender(t, r.sender)
+	}
 	for n := range s.events {
 		w.events = append(w.events, newEvent(w, n))
 	}
 	w.upstream = startUpstream(t, w.events)
+	w.php = startPHP(t, w.upstream)
 	return w
 }
 
@@ -84,21 +94,6 @@ const (
 	partEvents = 1000
 )
 
-// site is the gateway's configuration. Its variants differ in what no run
-// looks at, so that a reload has something to load.
-func (w *world) site(variant int) string {
-	return fmt.Sprintf(`webhook_dedupe /pay* paymos {
-		source pay
-		secret %s
-		lease %v
-		upstream_timeout %v
-		wait %v
-		max_in_flight %d
-		log_field try header %s
-	}
-	reverse_proxy %s`, harness.Secret, lease, upstreamTimeout, copiesWait, 100_000+variant, tryHeader, w.upstream.addr)
-}
-
 func (w *world) addGateway(options ...harness.Option) {
 	options = append(options, harness.WithGlobal(fmt.Sprintf("grace_period %v", gracePeriod)))
 	w.gateways = append(w.gateways, harness.StartGateway(w.t, w.site(0), options...))
@@ -108,6 +103,7 @@ func (w *world) addGateway(options ...harness.Option) {
 func onRedis(w *world) {
 	r := harness.StartRedis(w.t, "--appendonly", "yes", "--appendfsync", "always")
 	w.spools = true
+	w.resolve = resolveInRedis(r)
 	for n := range 2 {
 		slow := startRelay(w.t, r.Addr)
 		proxy := harness.StartRedisProxy(w.t, slow.addr)
@@ -115,15 +111,16 @@ func onRedis(w *world) {
 		w.addLane(3, w.gatewayFaults(n))
 		w.addLane(2, w.linkFaults(n, proxy, slow))
 	}
-	w.addLane(3, w.redisFaults(r))
-	w.addLane(2, w.upstreamFaults())
+	w.addLane(4, w.redisFaults(r))
+	w.addLane(3, w.upstreamFaults())
 }
 
 // onFiles is one gateway on the file store.
 func onFiles(w *world) {
+	w.resolve = resolveByReload(w)
 	w.addGateway()
 	w.addLane(3, w.gatewayFaults(0))
-	w.addLane(1, w.upstreamFaults())
+	w.addLane(2, w.upstreamFaults())
 }
 
 // live runs senders and faults until every sender is through.
@@ -140,6 +137,7 @@ func (w *world) live() {
 	w.upstream.heal()
 	close(w.healed)
 	senders.Wait()
+	w.decide()
 	w.replayAll()
 	for _, g := range w.gateways {
 		g.Terminate() // now every line is in the log
@@ -149,16 +147,21 @@ func (w *world) live() {
 // replayAll has an operator send every event once more, when nothing is wrong
 // any more.
 func (w *world) replayAll() {
+	w.each(w.events, func(e *event) { e.try(w, true) })
+}
+
+// each does something for each event, for some at once.
+func (w *world) each(events []*event, do func(*event)) {
 	queue := make(chan *event)
 	var workers sync.WaitGroup
 	for range 8 {
 		workers.Go(func() {
 			for e := range queue {
-				e.try(w, true)
+				do(e)
 			}
 		})
 	}
-	for _, e := range w.events {
+	for _, e := range events {
 		queue <- e
 	}
 	close(queue)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// PHP is a server that runs the old shop of testdata/shop.php.
+// PHP is a server that runs a script: mostly the old shop of testdata/shop.php.
 type PHP struct {
 	// Site is the part of a Caddy site that hands requests to it.
 	Site string
@@ -31,7 +31,7 @@ var Shops = map[string]func(testing.TB) *PHP{"reverse_proxy": StartPHPServer, "p
 // StartPHPServer runs the shop in PHP's own HTTP server.
 func StartPHPServer(t testing.TB) *PHP {
 	t.Helper()
-	p := newShop(t)
+	p := newPHP(t, "testdata/shop.php")
 	addr := "127.0.0.1:" + FreePort(t)
 	p.Site = "reverse_proxy " + addr
 	p.listen = func() (net.Conn, error) { return net.Dial("tcp", addr) }
@@ -43,7 +43,17 @@ func StartPHPServer(t testing.TB) *PHP {
 // StartFPM runs the shop in php-fpm, on a socket of its own.
 func StartFPM(t testing.TB) *PHP {
 	t.Helper()
-	p := newShop(t)
+	return StartScript(t, "testdata/shop.php", 4)
+}
+
+// StartScript runs a script of one's own in php-fpm, in so many processes. files
+// are put beside it, given as name and content.
+func StartScript(t testing.TB, script string, children int, files ...string) *PHP {
+	t.Helper()
+	p := newPHP(t, script)
+	for i := 0; i < len(files); i += 2 {
+		p.write(files[i], files[i+1])
+	}
 	socket := filepath.Join(p.dir, "fpm.sock")
 	if len(socket) > 100 { // there is a limit to the path of a socket
 		short, err := os.MkdirTemp("", "fpm")
@@ -53,7 +63,7 @@ func StartFPM(t testing.TB) *PHP {
 		t.Cleanup(func() { os.RemoveAll(short) })
 		socket = filepath.Join(short, "fpm.sock")
 	}
-	config := fmt.Sprintf("[global]\nerror_log = /dev/stderr\ndaemonize = no\n[www]\nlisten = %s\npm = static\npm.max_children = 4\nclear_env = no\n", socket)
+	config := fmt.Sprintf("[global]\nerror_log = /dev/stderr\ndaemonize = no\n[www]\nlisten = %s\npm = static\npm.max_children = %d\nclear_env = no\n", socket, children)
 	args := []string{"--nodaemonize", "--fpm-config", filepath.Join(p.dir, "fpm.conf")}
 	if os.Getuid() == 0 {
 		// The test's directories are its own user's.
@@ -83,14 +93,14 @@ func findFPM(t testing.TB) string {
 	return ""
 }
 
-func newShop(t testing.TB) *PHP {
+func newPHP(t testing.TB, script string) *PHP {
 	t.Helper()
 	p := &PHP{t: t, dir: t.TempDir()}
-	script, err := os.ReadFile("testdata/shop.php")
+	text, err := os.ReadFile(script)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.write("index.php", string(script))
+	p.write("index.php", string(text))
 	t.Cleanup(func() {
 		if p.process != nil {
 			p.process.kill()

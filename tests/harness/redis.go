@@ -64,11 +64,27 @@ func (r *Redis) Start() {
 	})
 }
 
-// Launch is Start without the wait: the server may have much to load.
-func (r *Redis) Launch() {
+// Launch is Start without the wait, for a server that has much to load. args are
+// added to its command line, this time.
+func (r *Redis) Launch(args ...string) {
 	r.t.Helper()
-	r.process = startProcess(r.t, r.dir, nil, "redis-server", r.command...)
+	r.process = startProcess(r.t, r.dir, nil, "redis-server", append(r.command[:len(r.command):len(r.command)], args...)...)
 }
+
+// As runs commands with a password, on one connection of their own.
+func (r *Redis) As(password string, commands ...[]any) {
+	r.t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: r.Addr, Password: password, MaxRetries: -1})
+	defer c.Close()
+	for _, args := range commands {
+		if err := c.Do(context.Background(), args...).Err(); err != nil {
+			r.t.Fatalf("%v: %v", args, err)
+		}
+	}
+}
+
+// Dir is where it keeps its data.
+func (r *Redis) Dir() string { return r.dir }
 
 // Port is the port of Addr.
 func (r *Redis) Port() string {
