@@ -89,7 +89,7 @@ func TestMistypedCaddyfileIsRefusedWithTheLine(t *testing.T) {
 	t.Parallel()
 	g := harness.NewGateway(t)
 	for i, c := range []struct{ site, reason string }{
-		{route("/pay", "palmos"), `unknown sender "palmos"`},
+		{route("/pay", "palmos"), `unknown sender \"palmos\"`},
 		{route("/pay", "paymos", "leese 5s"), "unrecognized subdirective 'leese'"},
 		{route("/pay", "paymos", "lease 5s", "lease 6s"), "lease is given twice"},
 		{route("/pay", "paymos", "lease soon"), "lease 'soon' is not a duration"},
