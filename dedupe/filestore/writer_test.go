@@ -115,6 +115,34 @@ func TestNextRecordOfAnEventIsAwaitedToo(t *testing.T) {
 	})
 }
 
+// TestFailedWriteTakesBackWhatWaitedBehindIt: the second step on an event goes
+// with the first, on which it rests.
+func TestFailedWriteTakesBackWhatWaitedBehindIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.claim("s:before", "a")
+		g := holdBack(f, "write")
+		ctx := context.Background()
+		var calls []call
+		for _, key := range []string{"s:1", "s:before"} {
+			h := testHold("a")
+			calls = append(calls,
+				start(func() error { return f.Doubt(ctx, key, h) }),
+				start(func() error { return f.Complete(ctx, key, testDone) }))
+		}
+		g.pass <- syscall.EIO
+		for _, c := range calls {
+			if err, ok := c.returned(); !ok || !errors.Is(err, syscall.EIO) {
+				t.Errorf("returned %v, %v", err, ok)
+			}
+		}
+		close(g.pass)
+		f.tick()
+		f.want("s:1", dedupe.Absent)
+		f.want("s:before", dedupe.InFlight)
+	})
+}
+
 // TestCloseAnswersTheCallsUnderWay: one whose batch is being written, and one
 // whose batch is next.
 func TestCloseAnswersTheCallsUnderWay(t *testing.T) {

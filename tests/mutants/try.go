@@ -43,24 +43,54 @@ func (m mutant) try(root string) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	var all strings.Builder
+	r := result{}
 	for _, tests := range m.tests {
-		cmd := exec.Command("go", slices.Concat([]string{"test", "-overlay", overlay}, flags, tests)...)
-		cmd.Dir, cmd.Env = root, environment(tests)
-		text, err := cmd.CombinedOutput()
-		all.Write(text)
-		var failed *exec.ExitError
-		switch {
-		case err == nil:
-		case !errors.As(err, &failed):
-			return result{}, err
-		case notRun.Match(text):
-			return result{}, fmt.Errorf("no test ran:\n%s", text)
-		default:
-			return result{caught: true, by: failure(text), output: all.String()}, nil
+		text, failed, err := goTest(root, overlay, tests)
+		r.output += text
+		if err != nil || failed {
+			r.caught, r.by = failed, failure(text)
+			return r, err
 		}
 	}
-	return result{output: all.String()}, nil
+	return r, nil
+}
+
+// goTest runs tests on the product, with the files of overlay if there is one. An
+// error says that no test ran.
+func goTest(root, overlay string, tests []string) (text string, failed bool, err error) {
+	cmd := exec.Command("go", slices.Concat([]string{"test", "-overlay=" + overlay}, flags, tests)...)
+	cmd.Dir, cmd.Env = root, environment(tests)
+	out, err := cmd.CombinedOutput()
+	text = string(out)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return text, false, nil
+	case !errors.As(err, &exit):
+		return text, false, err
+	case notRun.MatchString(text):
+		return text, false, fmt.Errorf("no test ran:\n%s", text)
+	}
+	return text, true, nil
+}
+
+// sound reports whether the tests of some mutants pass on the product as it is:
+// else their failing would show nothing.
+func sound(root string, some []mutant) error {
+	done := make(map[string]bool)
+	for _, m := range some {
+		for _, tests := range m.tests {
+			name := strings.Join(tests, " ")
+			if done[name] {
+				continue
+			}
+			done[name] = true
+			if text, failed, err := goTest(root, "", tests); err != nil || failed {
+				return errors.Join(fmt.Errorf("without any mutant, go test %s fails:\n%s", name, text), err)
+			}
+		}
+	}
+	return nil
 }
 
 // notRun is what go test says when it has not come to testing.
@@ -73,14 +103,14 @@ var (
 )
 
 // failure names what failed first.
-func failure(text []byte) string {
+func failure(text string) string {
 	switch {
-	case hung.Match(text):
+	case hung.MatchString(text):
 		return "the time-out"
-	case failedTest.Match(text):
-		return string(failedTest.FindSubmatch(text)[1])
-	case crashed.Match(text):
-		return string(crashed.FindSubmatch(text)[1])
+	case failedTest.MatchString(text):
+		return failedTest.FindStringSubmatch(text)[1]
+	case crashed.MatchString(text):
+		return crashed.FindStringSubmatch(text)[1]
 	}
 	return "a failure without a name"
 }
