@@ -80,3 +80,21 @@ func (c *countingClock) AfterFunc(d time.Duration, f func()) func() bool {
 	c.timers++
 	return time.AfterFunc(d, f).Stop
 }
+
+// TestShortLeaseIsRenewedBesideALongOne: routes may have different leases.
+func TestShortLeaseIsRenewedBesideALongOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := alone(t)
+		long := policy
+		long.Lease = 20 * policy.Lease
+		patient := p.admit(dedupe.Event{Key: dedupe.Key("orders", "long", "")}, long).Claim
+		c := p.owns(dedupe.ResultFirst)
+		for begin := time.Now(); time.Since(begin) < 10*policy.Lease; pass(time.Second) {
+			if left := p.record().LeaseLeft; left < policy.Lease/2 {
+				t.Fatalf("%v of the lease left", left)
+			}
+		}
+		p.settle(c, dedupe.OutcomeAccepted)
+		p.settle(patient, dedupe.OutcomeAccepted)
+	})
+}
