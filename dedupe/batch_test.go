@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -337,87 +338,153 @@ func TestALateAnswerSettlesTheWholeBatch(t *testing.T) {
 	})
 }
 
-// TestOverlappingBatchesNeverBlockEachOther: whoever comes at whatever moment,
-// every event has one owner at a time, everybody gets an answer, and in the end
-// nothing is left claimed.
-func TestOverlappingBatchesNeverBlockEachOther(t *testing.T) {
-	for seed := range uint64(200) {
+// TestOverlappingBatchesKeepThePromise, whoever comes at whatever moment, with
+// single deliveries among them and a store that loses requests and replies:
+// every event has one owner at a time, what is known to be done is claimed no
+// more, everybody gets an answer, and in the end nothing is left claimed.
+func TestOverlappingBatchesKeepThePromise(t *testing.T) {
+	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			shared := &tardyStore{Store: memstore.New(nil), rng: rand.New(rand.NewPCG(seed, 2))}
+			shared := &tardyStore{Store: memstore.New(nil), rng: rand.New(rand.NewPCG(seed, 2)), loses: seed%2 == 1}
 			processes := []process{start(t, shared), start(t, shared)}
-			var mu sync.Mutex
-			owned := map[string]bool{}
-			own := func(keys []string, is bool) {
-				mu.Lock()
-				defer mu.Unlock()
-				for _, k := range keys {
-					if owned[k] == is {
-						t.Errorf("seed %d: %s has two owners, or none", seed, k)
-					}
-					owned[k] = is
-				}
-			}
+			o := owners{t: t, seed: seed, owned: map[string]bool{}, done: map[string]bool{}, accepted: map[string]bool{}}
 			var all sync.WaitGroup
 			for range 12 {
 				p := processes[rng.IntN(2)]
-				ids := []string{}
+				var ids []string
 				for range 1 + rng.IntN(4) {
 					ids = append(ids, string(rune('a'+rng.IntN(6))))
 				}
-				pause, work := time.Duration(rng.IntN(20))*time.Millisecond, time.Duration(rng.IntN(20))*time.Millisecond
+				pause, work := time.Duration(rng.IntN(30))*time.Millisecond, time.Duration(rng.IntN(20))*time.Millisecond
 				outcome := []dedupe.Outcome{dedupe.OutcomeAccepted, dedupe.OutcomeRefused}[rng.IntN(2)]
 				all.Go(func() {
 					time.Sleep(pause)
-					events := batch(ids...)
-					v, err := p.AdmitAll(events, policy)
-					if err != nil || v.Claims == nil {
-						return
-					}
-					var keys []string
-					for i, e := range events {
-						if !slices.Contains(v.Done, i) && !slices.Contains(keys, e.Key) && !slices.ContainsFunc(v.Done, func(j int) bool { return events[j].Key == e.Key }) {
-							keys = append(keys, e.Key)
-						}
-					}
-					own(keys, true)
-					time.Sleep(work)
-					own(keys, false)
-					v.Claims.Settle(outcome)
+					o.deliver(p, batch(ids...), work, outcome)
 				})
 			}
 			all.Wait()
+			shared.mend()
+			pass(time.Minute)
 			p := processes[0]
 			v := p.admitAll(batch("a", "b", "c", "d", "e", "f"), policy)
 			if v.Result == dedupe.ResultInFlight {
 				t.Errorf("seed %d: something is left claimed", seed)
+			}
+			for _, i := range v.Done {
+				if !o.accepted[batch("a", "b", "c", "d", "e", "f")[i].Key] {
+					t.Errorf("seed %d: event %d is done, and nobody accepted it", seed, i)
+				}
 			}
 			p.settleAll(v.Claims, dedupe.OutcomeAccepted)
 		})
 	}
 }
 
-// tardyStore takes its time, at random.
+// owners is what the deliveries of a test know of its events.
+type owners struct {
+	t    *testing.T
+	seed uint64
+
+	mu                    sync.Mutex
+	owned, done, accepted map[string]bool
+}
+
+// deliver is one delivery: a batch, or a single one if it has one event.
+func (o *owners) deliver(p process, events []dedupe.Event, work time.Duration, outcome dedupe.Outcome) {
+	o.mu.Lock()
+	before := maps.Clone(o.done)
+	o.mu.Unlock()
+	var claims dedupe.Claims
+	var free []string // of the events, those that are claimed
+	if len(events) == 1 {
+		v, err := p.Admit(context.Background(), events[0], policy)
+		if err != nil || v.Claim == nil {
+			return
+		}
+		claims, free = dedupe.Claims{v.Claim}, []string{events[0].Key}
+	} else {
+		v, err := p.AdmitAll(events, policy)
+		if err != nil || v.Claims == nil {
+			return
+		}
+		claims = v.Claims
+		done := map[string]bool{}
+		for _, i := range v.Done {
+			done[events[i].Key] = true
+		}
+		for _, e := range events {
+			if !done[e.Key] && !slices.Contains(free, e.Key) {
+				free = append(free, e.Key)
+			}
+		}
+	}
+	if len(free) != len(claims) {
+		o.t.Errorf("seed %d: %d claims on %v", o.seed, len(claims), free)
+	}
+	o.note(free, func(key string) {
+		if o.owned[key] || before[key] {
+			o.t.Errorf("seed %d: %s is owned %v, and done %v", o.seed, key, o.owned[key], before[key])
+		}
+		o.owned[key] = true
+	})
+	time.Sleep(work)
+	o.note(free, func(key string) {
+		o.owned[key], o.accepted[key] = false, o.accepted[key] || outcome == dedupe.OutcomeAccepted
+	})
+	if err := claims.Settle(outcome); err == nil && outcome == dedupe.OutcomeAccepted {
+		o.note(free, func(key string) { o.done[key] = true })
+	}
+}
+
+func (o *owners) note(keys []string, do func(string)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, k := range keys {
+		do(k)
+	}
+}
+
+// tardyStore takes its time, and loses requests and replies, at random.
 type tardyStore struct {
 	dedupe.Store
-	mu  sync.Mutex
-	rng *rand.Rand
+	mu    sync.Mutex
+	rng   *rand.Rand
+	loses bool
 }
 
-func (s *tardyStore) dawdle() {
+func (s *tardyStore) mend() { s.mu.Lock(); defer s.mu.Unlock(); s.loses = false }
+
+// travel is the way to the store or back; it reports whether what travels gets
+// lost.
+func (s *tardyStore) travel() bool {
 	s.mu.Lock()
-	d := time.Duration(s.rng.IntN(4)) * time.Millisecond
+	d, lost := time.Duration(s.rng.IntN(4))*time.Millisecond, s.loses && s.rng.IntN(12) == 0
 	s.mu.Unlock()
 	time.Sleep(d)
+	return lost
 }
 
-func (s *tardyStore) Claim(ctx context.Context, key string, h dedupe.Hold, takeover bool) (dedupe.Record, error) {
-	s.dawdle()
-	defer s.dawdle()
-	return s.Store.Claim(ctx, key, h, takeover)
+func (s *tardyStore) do(op func() error) error {
+	if s.travel() {
+		return errAway
+	}
+	err := op()
+	if s.travel() {
+		return errAway
+	}
+	return err
+}
+
+func (s *tardyStore) Claim(ctx context.Context, key string, h dedupe.Hold, takeover bool) (r dedupe.Record, err error) {
+	err = s.do(func() (err error) { r, err = s.Store.Claim(ctx, key, h, takeover); return err })
+	return r, err
 }
 
 func (s *tardyStore) Release(ctx context.Context, key string, h dedupe.Hold) error {
-	s.dawdle()
-	return s.Store.Release(ctx, key, h)
+	return s.do(func() error { return s.Store.Release(ctx, key, h) })
+}
+
+func (s *tardyStore) Complete(ctx context.Context, key string, d dedupe.Done) error {
+	return s.do(func() error { return s.Store.Complete(ctx, key, d) })
 }
