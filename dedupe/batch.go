@@ -24,6 +24,10 @@ type Claims []*Claim
 // atOnce is how many events of a batch the store is asked for at a time.
 const atOnce = 64
 
+// settledAtOnce is how many of its claims are settled at a time: enough that a
+// store that is away costs few time-outs, and few enough for one that is slow.
+const settledAtOnce = 1000
+
 // AdmitAll decides what a delivery of several events shall do. Two events with
 // one key are one event.
 //
@@ -142,7 +146,11 @@ func (cs Claims) Attempt() (n int) {
 // Settle settles all claims with one outcome, as [Claim.Settle], and returns the
 // first of the errors.
 func (cs Claims) Settle(o Outcome) error {
-	errs := make([]error, len(cs))
-	inParallel(len(cs), func(i int) { errs[i] = cs[i].Settle(o) })
-	return cmp.Or(errs...)
+	var err error
+	for group := range slices.Chunk(cs, settledAtOnce) {
+		errs := make([]error, len(group))
+		inParallel(len(group), func(i int) { errs[i] = group[i].Settle(o) })
+		err = cmp.Or(err, cmp.Or(errs...))
+	}
+	return err
 }
