@@ -68,32 +68,49 @@ func TestErrorReplyToTheClaimIsNeverADuplicate(t *testing.T) {
 	}
 }
 
-func TestRealRedisThatCannotWrite(t *testing.T) {
+func TestRealRedisThatRefuses(t *testing.T) {
 	t.Parallel()
+	say := func(args ...any) func(*harness.Redis) { return func(r *harness.Redis) { r.Do(args...) } }
 	closed := strings.Split(harness.ClosedPort(t), ":")
-	for name, c := range map[string]struct{ spoil, repair []any }{
-		"is out of memory": {[]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}},
-		"became a replica": {[]any{"REPLICAOF", closed[0], closed[1]}, []any{"REPLICAOF", "NO", "ONE"}},
-		"lacks replicas":   {[]any{"CONFIG", "SET", "min-replicas-to-write", "1"}, []any{"CONFIG", "SET", "min-replicas-to-write", "0"}},
-		"took rights away": {[]any{"ACL", "SETUSER", "default", "-set", "-eval", "-evalsha"}, []any{"ACL", "SETUSER", "default", "+@all"}},
+	for name, c := range map[string]struct{ spoil, repair func(*harness.Redis) }{
+		"is out of memory":     {say("CONFIG", "SET", "maxmemory", "1"), say("CONFIG", "SET", "maxmemory", "0")},
+		"became a replica":     {say("REPLICAOF", closed[0], closed[1]), say("REPLICAOF", "NO", "ONE")},
+		"lacks replicas":       {say("CONFIG", "SET", "min-replicas-to-write", "1"), say("CONFIG", "SET", "min-replicas-to-write", "0")},
+		"took rights away":     {say("ACL", "SETUSER", "default", "-set", "-eval", "-evalsha"), say("ACL", "SETUSER", "default", "+@all")},
+		"cannot save":          {(*harness.Redis).FailToSave, (*harness.Redis).SaveAgain},
+		"is loading":           {(*harness.Redis).LoadSlowly, (*harness.Redis).LoadQuickly},
+		"wants a password":     {(*harness.Redis).WantPassword, (*harness.Redis).WantNoPassword},
+		"has too many clients": {(*harness.Redis).TakeAllPlaces, (*harness.Redis).LeavePlaces},
+		"pauses writes":        {say("CLIENT", "PAUSE", "60000", "WRITE"), say("CLIENT", "UNPAUSE")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := harness.StartUpstream(t)
-			r := harness.StartRedis(t)
+			r := harness.StartRedis(t, durable...)
 			g := harness.StartGateway(t, proxied(u), harness.WithRedis(r.Addr))
 			s := harness.NewSender(t, "paymos")
-			done, fresh := s.Event(harness.Unique("evt")), s.Event(harness.Unique("evt"))
+			done, fresh, busy := s.Event(harness.Unique("evt")), s.Event(harness.Unique("evt")), s.Event(harness.Unique("evt"))
 			g.Expect(t, done, "200 first")
-			r.Do(c.spoil...)
+			latch := harness.NewLatch()
+			u.On(busy.Event, harness.After(latch, harness.Status(200)))
+			call := g.Begin(t, harness.HTTP1, busy)
+			u.Await(t, busy.Event, 1)
+			c.spoil(r)
 			g.Expect(t, fresh, "503")
 			if a := g.Send(t, done); a.String() != "503" && a.String() != "200 duplicate" {
 				t.Fatalf("the sender of a finished event got %q", a)
 			}
+			latch.Release()
+			if a := call.Answer(); a.String() != "200 first" {
+				t.Errorf("the sender of an event that was accepted meanwhile got %q", a)
+			}
+			g.Expect(t, busy, "200 duplicate")
 			assertReached(t, u, fresh.Event)
-			r.Do(c.repair...)
+			c.repair(r)
 			g.RetryUntil(t, fresh, "200 first|200 retry", "503", "503 in-flight")
 			g.RetryUntil(t, done, "200 duplicate", "503")
+			harness.Eventually(t, "the event is done in Redis", func() bool { return isDone(r, busy.Event) })
+			assertReached(t, u, busy.Event, "first")
 		})
 	}
 }

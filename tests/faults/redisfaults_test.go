@@ -23,18 +23,16 @@ func (w *world) redisFaults(r *harness.Redis) []fault {
 		real("redis is full (OOM)", say("CONFIG", "SET", "maxmemory", "1"), say("CONFIG", "SET", "maxmemory", "0")),
 		real("redis is a replica (READONLY)", say("REPLICAOF", "127.0.0.1", "1"), say("REPLICAOF", "NO", "ONE")),
 		real("redis misses replicas (NOREPLICAS)", say("CONFIG", "SET", "min-replicas-to-write", "3"), say("CONFIG", "SET", "min-replicas-to-write", "0")),
-		real("redis cannot save (MISCONF)", func() { failToSave(w.t, r) }, func() { saveAgain(w.t, r) }),
-		real("redis is loading (LOADING)", func() { loadSlowly(w.t, r) }, func() { loadQuickly(w.t, r) }),
-		real("redis wants a password (NOAUTH)",
-			func() { r.Do("CONFIG", "SET", "requirepass", "surprise"); dropOthers(w.t, r, "surprise") },
-			func() { r.As("surprise", []any{"CONFIG", "SET", "requirepass", ""}) }),
-		real("redis takes no more clients", func() { takeAllPlaces(w.t, r) }, say("CONFIG", "SET", "maxclients", "10000")),
+		real("redis cannot save (MISCONF)", r.FailToSave, r.SaveAgain),
+		real("redis is loading (LOADING)", r.LoadSlowly, r.LoadQuickly),
+		real("redis wants a password (NOAUTH)", r.WantPassword, r.WantNoPassword),
+		real("redis takes no more clients", r.TakeAllPlaces, r.LeavePlaces),
 		real("redis pauses writes", say("CLIENT", "PAUSE", "30000", "WRITE"), say("CLIENT", "UNPAUSE")),
 		fault{"redis drops its clients, again and again", func(rng *rand.Rand) {
 			over := w.spans.begin(away, everywhere, "redis drops its clients, again and again")
 			defer over()
 			for range 5 {
-				dropOthers(w.t, r, "")
+				r.DropOthers("")
 				pause(rng, 0, 200*time.Millisecond)
 			}
 		}},

@@ -108,7 +108,7 @@ func (e *event) send(w *world) {
 			continue
 		}
 		<-w.healed
-		if n > len(ladder)+operatorTries || e.held() {
+		if n > len(ladder)+operatorTries || n > len(ladder) && e.held() {
 			return
 		}
 		pause(e.rng, lease/2, w.spread()+lease*time.Duration(n-len(ladder))) // rarer with every try
