@@ -44,7 +44,7 @@ func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //			jwks_url      <url>
 //		}
 //		secret_format     text|base64|hex
-//		event_id          header <name> | json <path> | query <name> | body_sha256 | none
+//		event_id          header <name> | json <path> | query <name> | form <name> | body_sha256 | none
 //		tolerance         <duration>|off
 //		retry_window      <duration>
 //		on_reused_id      forward|duplicate
@@ -162,10 +162,10 @@ func (h *Handler) parseEventID(d *caddyfile.Dispenser) error {
 	switch {
 	case len(args) == 1 && (args[0] == verify.FromBodySHA256 || args[0] == verify.NoID):
 		h.EventID = append(h.EventID, verify.IDSource{Kind: args[0]})
-	case len(args) == 2 && slices.Contains([]string{verify.FromHeader, verify.FromJSON, verify.FromQuery}, args[0]):
+	case len(args) == 2 && slices.Contains([]string{verify.FromHeader, verify.FromJSON, verify.FromQuery, verify.FromForm}, args[0]):
 		h.EventID = append(h.EventID, verify.IDSource{Kind: args[0], Name: args[1]})
 	default:
-		return d.Err("event_id wants `header <name>`, `json <path>`, `query <name>`, `body_sha256` or `none`")
+		return d.Err("event_id wants `header <name>`, `json <path>`, `query <name>`, `form <name>`, `body_sha256` or `none`")
 	}
 	return nil
 }

@@ -106,7 +106,9 @@ func (s *sending) request() (*http.Request, error) {
 		return nil, err
 	}
 	req.Header = header
-	req.Header.Set("Content-Type", "application/json")
+	if req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Header.Set("User-Agent", "caddy-webhook-dedupe")
 	return req, nil
 }
@@ -147,6 +149,9 @@ func (s *sending) signed(verifier *verify.Verifier) (header http.Header, body []
 		}
 	}
 	now := time.Now()
+	if body, err = verifier.SignBody(verify.SignInput{Body: body, Now: now}); err != nil {
+		return nil, nil, err
+	}
 	sign := func() (http.Header, error) {
 		return verifier.Sign(verify.SignInput{Method: s.method, URL: s.url, Body: body, ID: id, Now: now})
 	}

@@ -67,10 +67,11 @@ func configFor(sender, url string) verify.Config {
 
 // secretFor is a secret in the sender's format.
 func secretFor(sender string) string {
-	if s, _ := verify.SenderNamed(sender); s.SecretFormat == verify.Hex {
-		return "00112233445566778899aabbccddeeff"
+	s, known := verify.SenderNamed(sender)
+	if !known || s.SecretFormat == verify.Text && len(s.Schemes) > 0 && s.Schemes[0].Algorithm == "" {
+		return secret
 	}
-	return secret
+	return verify.SampleSecret(sender)
 }
 
 func TestSendSignsAsEverySender(t *testing.T) {

@@ -174,10 +174,11 @@ func (d *delivery) identify() *refusal {
 	case d.verifier.VerifyOnly():
 	case d.verifier.Batch():
 		d.batch, err = d.verifier.EventIDs(req, d.check)
+		d.sum = d.verifier.BodyDigest(req, d.check)
 		d.id.Text = summary(d.batch)
 	default:
 		d.id, err = d.verifier.EventID(req, d.check)
-		d.sum = sha256.Sum256(req.Body)
+		d.sum = d.verifier.BodyDigest(req, d.check)
 	}
 	switch {
 	case err != nil && d.coding != nil:
@@ -211,9 +212,9 @@ func originalURI(r *http.Request) string {
 	return r.RequestURI
 }
 
-// guard refuses signed bytes that came before under another id: where the
-// signature does not cover the id, anybody who saw one delivery could send it
-// again as any event.
+// guard refuses signed bytes that came before under another id, or with another
+// body: what the signature does not cover of these, anybody who saw one delivery
+// could change and send it again as any event.
 func (d *delivery) guard(gate *dedupe.Gate) *refusal {
 	if !d.replayGuard {
 		return nil
@@ -224,7 +225,11 @@ func (d *delivery) guard(gate *dedupe.Gate) *refusal {
 		until = d.check.Timestamp.Add(tolerance).Sub(d.start) + time.Second
 	}
 	key := dedupe.BindingKey(d.Source, d.digest)
-	same, err := gate.Bind(key, dedupe.BindingValue(d.bindingID()), until)
+	bound := d.bindingID()
+	if !d.verifier.BodySigned() {
+		bound += "\x00" + string(d.sum[:])
+	}
+	same, err := gate.Bind(key, dedupe.BindingValue(bound), until)
 	switch {
 	case err != nil && d.policy.ForwardOnError:
 		return nil
@@ -236,7 +241,7 @@ func (d *delivery) guard(gate *dedupe.Gate) *refusal {
 	return nil
 }
 
-var errReplayed = errors.New("the same signed bytes came before under another event id")
+var errReplayed = errors.New("the same signed bytes came before under another event id or with another body")
 
 // enter takes one of the places of max_in_flight. leave gives it back; further
 // calls do nothing.

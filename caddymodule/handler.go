@@ -104,9 +104,10 @@ type Handler struct {
 	// `forward`.
 	OnReusedID string `json:"on_reused_id,omitempty"`
 
-	// Whether the same signed bytes under another id are refused with 503: `on`
-	// or `off`. Default: `on` where the signature covers a timestamp and not the
-	// id; `off` elsewhere. Refused where the signature covers no timestamp.
+	// Whether the same signed bytes under another id, or with another body where
+	// the signature does not cover the body, are refused with 503: `on` or `off`.
+	// Default: `on` where the signature covers a timestamp and not the id or not
+	// the body; `off` elsewhere. Refused where the signature covers no timestamp.
 	ReplayGuard string `json:"replay_guard,omitempty"`
 
 	// The URL that the sender was told, for schemes that sign the URL. It is

@@ -219,13 +219,17 @@ func (h *Handler) setReuse(sender verify.Sender) error {
 
 func (h *Handler) setReplayGuard(verify.Sender) error {
 	usual, other := "off", "on"
-	if h.verifier.HasTimestamp() && !h.verifier.IDSigned() {
+	if h.verifier.HasTimestamp() && !(h.verifier.IDSigned() && h.verifier.BodySigned()) {
 		usual, other = other, usual
 	}
 	if _, err := oneOf("replay_guard", &h.ReplayGuard, usual, other); err != nil {
 		return err
 	}
 	h.replayGuard = h.ReplayGuard == "on"
+	if !h.verifier.BodySigned() {
+		h.logger.Warn("the sender's signature does not cover the whole body: who has seen one delivery can send another body with its signature, which replay_guard prevents only where a time is signed",
+			zap.String("source", h.Source), zap.Bool("replay_guard", h.replayGuard))
+	}
 	if h.replayGuard && !h.verifier.HasTimestamp() {
 		return errors.New("replay_guard needs a timestamp under the signature; without one, equal bytes may be different events")
 	}

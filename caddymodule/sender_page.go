@@ -61,6 +61,10 @@ func remarks(s verify.Sender) []string {
 // signatureText says how each scheme signs.
 func signatureText(s verify.Sender) (texts []string) {
 	for _, scheme := range s.Schemes {
+		if text := specialSignature(scheme); text != "" {
+			texts = append(texts, "Signature: "+text+".")
+			continue
+		}
 		value := scheme.Prefix + "<" + or(scheme.Encoding, verify.Hex) + ">"
 		if len(scheme.Labels) > 0 {
 			assign := "="
@@ -75,8 +79,7 @@ func signatureText(s verify.Sender) (texts []string) {
 		if f := scheme.Timestamp.Field; f != "" {
 			value = f + "=<" + unitText(scheme.Timestamp.Unit) + ">" + or(scheme.Separator, ",") + value
 		}
-		text := fmt.Sprintf("Signature: `%s: %s`, HMAC-%s of `%s`", scheme.Headers[0], value,
-			strings.ToUpper(or(scheme.Algorithm, verify.SHA256)), or(scheme.Payload, "{body}"))
+		text := fmt.Sprintf("Signature: `%s: %s`, %s of `%s`", scheme.Headers[0], value, algorithmText(scheme.Algorithm), or(scheme.Payload, "{body}"))
 		switch t := scheme.Timestamp; {
 		case t.Header != "":
 			text += ", with the time (" + unitText(t.Unit) + ") in `" + t.Header + "`"
@@ -88,7 +91,32 @@ func signatureText(s verify.Sender) (texts []string) {
 		}
 		texts = append(texts, text+".")
 	}
-	return texts
+	return slices.Compact(texts) // of a public and a private key
+}
+
+// specialSignature says how a scheme signs that has no template.
+func specialSignature(s verify.Scheme) string {
+	switch {
+	case s.Algorithm == "token":
+		return "none. The header `" + s.Headers[0] + "` holds the secret itself"
+	case s.Form == "adyen":
+		return "`additionalData.hmacSignature` in each item of the body, <base64>, HMAC-SHA256 of eight fields of the item with colons between them"
+	case s.Form == "mailgun":
+		return "`signature.signature` in the body, <hex>, HMAC-SHA256 of `signature.timestamp` and `signature.token`"
+	case s.Form == "twilio":
+		return "`" + s.Headers[0] + ": <base64>`, HMAC-SHA1 of the URL and the sorted parameters of the form"
+	}
+	return ""
+}
+
+func algorithmText(algorithm string) string {
+	switch algorithm {
+	case "ed25519":
+		return "Ed25519"
+	case "ecdsa_sha256":
+		return "ECDSA (P-256, SHA-256)"
+	}
+	return "HMAC-" + strings.ToUpper(or(algorithm, verify.SHA256))
 }
 
 func unitText(unit string) string {
@@ -176,6 +204,8 @@ func idText(s verify.Sender) string {
 		switch id.Kind {
 		case verify.FromJSON:
 			parts = append(parts, "body `"+id.Name+"`")
+		case verify.FromForm:
+			parts = append(parts, "form parameter `"+id.Name+"`")
 		case verify.FromBodySHA256:
 			parts = append(parts, "the body's hash")
 		default:

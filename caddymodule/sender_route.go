@@ -25,9 +25,7 @@ func customRoute(s verify.Sender) (route, whyNot string) {
 	line("source", s.Name)
 	line("secret", "{env."+strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))+"_SECRET}")
 	writeSignature(&b, s.Schemes[0])
-	if s.SecretFormat != verify.Text {
-		line("secret_format", s.SecretFormat)
-	}
+	line("secret_format", unless(verify.Text, or(s.Schemes[0].SecretFormat, s.SecretFormat)))
 	for _, id := range customID(s) {
 		if id.Name == "" {
 			line("event_id", id.Kind)
@@ -66,7 +64,9 @@ func beyondCustom(s verify.Sender) string {
 	switch {
 	case s.Authenticator != "":
 		return "its deliveries are proved by a token, with an `" + s.Authenticator + "` block."
-	case len(s.Schemes) > 1:
+	case s.Schemes[0].Form != "":
+		return "no payload can say what is signed."
+	case len(s.Schemes) > 1 && s.Schemes[1].SecretPrefix == s.Schemes[0].SecretPrefix:
 		var headers []string
 		for _, scheme := range s.Schemes {
 			headers = append(headers, scheme.Headers...)
@@ -135,7 +135,7 @@ func quoted(values []string) string {
 
 func signsURL(s verify.Sender) bool {
 	for _, scheme := range s.Schemes {
-		if strings.Contains(scheme.Payload, "{url}") {
+		if strings.Contains(scheme.Payload, "{url}") || scheme.Form == "twilio" {
 			return true
 		}
 	}

@@ -78,7 +78,11 @@ func TestFirstDeliveryPassesAndItsCopiesDoNot(t *testing.T) {
 					s := harness.NewSender(t, name)
 					id := harness.Unique("evt")
 					body := verify.SampleBody(name, id)
-					passesOnce(t, u, g, s.WithBody(id, body).To(at(name)), s.Signed(id, body, time.Now().Add(-time.Minute)).To(at(name)))
+					first, anew := s.WithBody(id, body), s.Signed(id, body, time.Now().Add(-time.Minute))
+					if facts, _ := verify.SenderNamed(name); facts.NoEventID != "" {
+						anew = first // the route takes the body for the id
+					}
+					passesOnce(t, u, g, first.To(at(name)), anew.To(at(name)))
 				})
 			}
 			t.Run("custom", func(t *testing.T) {

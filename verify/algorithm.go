@@ -71,7 +71,7 @@ func (a *Algorithm) decode(enc *base64.Encoding, s string) ([]byte, bool) {
 		b, err = hex.DecodeString(s)
 	} else {
 		if enc == strictURL && len(s)%4 == 0 {
-			s = strings.TrimRight(s, "=")
+			s = strings.TrimSuffix(strings.TrimSuffix(s, "="), "=")
 		}
 		b, err = enc.DecodeString(s)
 	}

@@ -76,20 +76,15 @@ func (c *compiled) batchIDs(r *Request) ([]ID, error) {
 		return nil, ErrBadID.because("there is no array in the place of the events")
 	}
 	var ids []ID
-	for i := skipSpace(array, 1); array[i] != ']'; {
+	for element := range elements(array) {
 		if len(ids) == MaxBatch {
 			return nil, ErrBadID.because("the body carries too many events")
 		}
-		start := i
-		i = skipValue(array, i)
-		if err := c.elementParts(parts, array[start:i]); err != nil {
+		if err := c.elementParts(parts, element); err != nil {
 			return nil, err
 		}
 		text, key := joined(parts)
-		ids = append(ids, ID{Text: printable(text), Key: key, Sum: sha256.Sum256(array[start:i])})
-		if i = skipSpace(array, i); array[i] == ',' {
-			i = skipSpace(array, i+1)
-		}
+		ids = append(ids, ID{Text: printable(text), Key: key, Sum: sha256.Sum256(element)})
 	}
 	if len(ids) == 0 {
 		return nil, ErrMissingID.because("the array of events is empty")

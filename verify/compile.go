@@ -43,9 +43,9 @@ func compile(s Scheme, ids []IDSource, url publicURL) (*compiled, error) {
 	if err := c.setEventID(ids); err != nil {
 		return nil, err
 	}
-	c.needsURL = c.payload.has(partURL)
+	c.needsURL = c.payload.has(partURL) || s.Form == "twilio"
 	if c.needsURL && url.text == "" {
-		return nil, errors.New("payload: {url} needs public_url; the URL that a client claims cannot be trusted")
+		return nil, errors.New("{url} needs public_url; the URL that a client claims cannot be trusted")
 	}
 	if err := c.setPayloadID(s); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (c *compiled) setExtractor(s Scheme) error {
 	case !algorithm.Static && !ok:
 		return fmt.Errorf("unknown encoding %q; there are hex, base64 and base64url", s.Encoding)
 	}
-	if len(s.Headers) == 0 {
+	if len(s.Headers) == 0 && s.Form == "" {
 		return errors.New("no signature header is given")
 	}
 	if !algorithm.Static && strings.ContainsFunc(s.Separator, isSignatureByte) {
@@ -104,10 +104,17 @@ func isSignatureByte(r rune) bool {
 }
 
 func (c *compiled) setPayload(s Scheme) (err error) {
-	if c.static() {
-		if s.Payload != "" {
-			return fmt.Errorf("payload: %s signs nothing; leave the payload out", s.Algorithm)
+	switch {
+	case c.static() && s.Payload != "":
+		return fmt.Errorf("payload: %s signs nothing; leave the payload out", s.Algorithm)
+	case c.static():
+		return nil
+	case s.Form != "":
+		newForm, ok := forms[s.Form]
+		if !ok || s.Payload != "" {
+			return fmt.Errorf("form %q is unknown, or has no payload", s.Form)
 		}
+		c.form = newForm(c)
 		return nil
 	}
 	if c.payload, err = parsePayload(s.Payload); err != nil {
@@ -164,11 +171,11 @@ func (c *compiled) setPayloadID(s Scheme) (err error) {
 
 // signs reports whether the signature covers what a source reads.
 func (c *compiled) signs(s idSource) bool {
-	if c.form != nil && !c.form.signsBody() {
+	if s.kind != NoID && c.form != nil && !c.form.signsBody() {
 		return c.form.signs(s)
 	}
 	switch s.kind {
-	case FromJSON, FromBodySHA256, NoID:
+	case FromJSON, FromForm, FromBodySHA256, NoID:
 		return true // every payload has the body
 	case FromQuery:
 		if c.needsURL && c.url.takesQuery {
@@ -197,9 +204,9 @@ func compileID(s IDSource) (idSource, error) {
 	case FromHeader:
 		name, err := headerName(s.Name)
 		return idSource{kind: s.Kind, name: name}, err
-	case FromQuery:
+	case FromQuery, FromForm:
 		if s.Name == "" {
-			return idSource{}, errors.New("a query parameter needs a name")
+			return idSource{}, errors.New("a parameter needs a name")
 		}
 		return idSource{kind: s.Kind, name: s.Name}, nil
 	case FromJSON:
@@ -216,7 +223,7 @@ func compileID(s IDSource) (idSource, error) {
 		}
 		return idSource{kind: s.Kind}, nil
 	}
-	return idSource{}, fmt.Errorf("unknown source %q; there are header, json, query, body_sha256 and none", s.Kind)
+	return idSource{}, fmt.Errorf("unknown source %q; there are header, json, query, form, body_sha256 and none", s.Kind)
 }
 
 // headerName checks and canonicalises a name. Caddy drops request headers with

@@ -77,22 +77,9 @@ func newOf(sender Sender, c Config) (v *Verifier, err error) {
 		return nil, err
 	}
 	for _, s := range sender.Schemes {
-		s = s.withDefaults()
-		compiled, err := compile(s, sender.idSources(s), v.url)
-		if err != nil {
+		if err := v.addScheme(s.withDefaults(), sender, c.Secrets, same); err != nil {
 			return nil, err
 		}
-		var raw []string
-		if compiled.keys, raw, err = keysOf(s, sender, c.Secrets); err != nil {
-			return nil, err
-		}
-		if len(raw) == 0 {
-			continue
-		}
-		v.schemes = append(v.schemes, compiled)
-		slices.Sort(raw) // the order of secrets makes no difference
-		same.addScheme(compiled)
-		same.add(raw)
 	}
 	if err := v.setTolerance(c, sender); err != nil {
 		return nil, err
@@ -102,6 +89,26 @@ func newOf(sender Sender, c Config) (v *Verifier, err error) {
 	}
 	same.Sum(v.fingerprint[:0])
 	return v, nil
+}
+
+// addScheme takes up an alternative, if any of the secrets are its.
+func (v *Verifier) addScheme(s Scheme, sender Sender, secrets []Secret, same identity) error {
+	if !slices.ContainsFunc(secrets, func(secret Secret) bool { return s.owns(secret, sender.Schemes) }) {
+		return nil
+	}
+	c, err := compile(s, sender.idSources(s), v.url)
+	if err != nil {
+		return err
+	}
+	var raw []string
+	if c.keys, raw, err = keysOf(s, sender, secrets); err != nil {
+		return err
+	}
+	v.schemes = append(v.schemes, c)
+	slices.Sort(raw) // the order of secrets makes no difference
+	same.addScheme(c)
+	same.add(raw)
+	return nil
 }
 
 // sender returns the preset with the route's overrides, or a nameless sender
@@ -131,7 +138,7 @@ func (c *Config) sender() (Sender, error) {
 	case c.Authenticator != nil && len(s.Schemes) > 0:
 		return s, fmt.Errorf("sender %s signs its deliveries; they carry no token", s.Name)
 	}
-	s.SecretFormat = or(c.SecretFormat, s.SecretFormat)
+	s.SecretFormat = or(c.SecretFormat, or(s.SecretFormat, Text))
 	if len(c.EventID) > 0 {
 		s.EventID = c.EventID
 	}
@@ -182,5 +189,5 @@ func (id identity) add(values ...any) {
 func (id identity) addScheme(c *compiled) {
 	s := c.scheme
 	id.add(c.headers, s.Separator, s.Labels, s.Prefix, s.Algorithm, s.Encoding,
-		c.payload, s.Timestamp.Field, c.timeHeader, c.timePath, s.Timestamp.Unit, c.id, c.eventID)
+		c.payload, s.Timestamp.Field, c.timeHeader, c.timePath, s.Timestamp.Unit, c.id, c.eventID, s.Form)
 }

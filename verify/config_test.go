@@ -59,7 +59,7 @@ func TestUnsafeSchemesAreRefused(t *testing.T) {
 func TestIncompleteConfigurationsAreRefused(t *testing.T) {
 	refused(t, Config{}, "neither a sender")
 	refused(t, Config{Sender: "stripe", Scheme: &Scheme{}}, "exclude each other")
-	refused(t, Config{Sender: "strip", Secrets: []Secret{{Value: "x"}}}, "unknown sender \"strip\"; there are adyen-banking,")
+	refused(t, Config{Sender: "strip", Secrets: []Secret{{Value: "x"}}}, "unknown sender \"strip\"; there are adyen, adyen-banking,")
 	refused(t, Config{Sender: "github", Secrets: []Secret{{Value: "x"}}, Tolerance: time.Minute}, "covers no timestamp")
 	for reason, sources := range map[string][]IDSource{
 		"no event_id":                     {},
@@ -67,7 +67,7 @@ func TestIncompleteConfigurationsAreRefused(t *testing.T) {
 		"unknown source \"cookie\"":       {{"cookie", "x"}},
 		"Caddy drops headers":             {{FromHeader, "X_Id"}},
 		"a header needs a name":           {{FromHeader, ""}},
-		"a query parameter needs a name":  {{FromQuery, ""}},
+		"a parameter needs a name":        {{FromQuery, ""}},
 		"empty name between its dots":     {{FromJSON, ""}},
 		"body_sha256 takes no name":       {{FromBodySHA256, "x"}},
 		"unknown source \"event\"; there": {{FromHeader, "X-Id"}, {"event", "x"}},

@@ -45,6 +45,9 @@ func (s *idSource) find(r *Request) (text, key string, err error) {
 	case FromQuery:
 		text, err = queryValue(r.URI, s.name)
 		return text, text, err
+	case FromForm:
+		text, err = formValue(r.Body, s.name)
+		return text, text, err
 	case FromBodySHA256:
 		sum := sha256.Sum256(r.Body)
 		text = hex.EncodeToString(sum[:])
@@ -117,6 +120,15 @@ func headerValue(h http.Header, name string) (string, error) {
 // queryValue is headerValue for a query parameter.
 func queryValue(uri, name string) (string, error) {
 	_, query, _ := strings.Cut(uri, "?")
+	return parameterValue(query, "query parameter", name)
+}
+
+// formValue is headerValue for a parameter of a form.
+func formValue(body []byte, name string) (string, error) {
+	return parameterValue(string(body), "form parameter", name)
+}
+
+func parameterValue(query, what, name string) (string, error) {
 	value, found := "", false
 	for more := query != ""; more; {
 		var pair string
@@ -127,15 +139,15 @@ func queryValue(uri, name string) (string, error) {
 		}
 		v, err := url.QueryUnescape(v)
 		if err != nil {
-			return "", ErrBadID.because("the query parameter " + name + " is malformed")
+			return "", ErrBadID.because("the " + what + " " + name + " is malformed")
 		}
 		if found && v != value {
-			return "", ErrAmbiguousID.because("the values of query parameter " + name + " differ")
+			return "", ErrAmbiguousID.because("the values of " + what + " " + name + " differ")
 		}
 		value, found = v, true
 	}
 	if strings.TrimSpace(value) == "" {
-		return "", ErrMissingID.because("the query parameter " + name + " is missing or blank")
+		return "", ErrMissingID.because("the " + what + " " + name + " is missing or blank")
 	}
 	return value, nil
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -18,6 +19,19 @@ type form interface {
 	// signs reports whether the claims cover an id where they do not cover all of
 	// the body.
 	signs(s idSource) bool
+}
+
+// bodySigner is a form whose signatures are in the body.
+type bodySigner interface {
+	// fill returns the body with its signatures.
+	fill(body []byte, now time.Time, sign func(message []byte) (string, error)) ([]byte, error)
+}
+
+// forms are the ones that presets name.
+var forms = map[string]func(*compiled) form{
+	"adyen":   func(c *compiled) form { return &adyenForm{c} },
+	"mailgun": func(c *compiled) form { return &mailgunForm{c} },
+	"twilio":  func(c *compiled) form { return &twilioForm{c} },
 }
 
 // claim is that one of the signatures is of one of the messages.
@@ -40,6 +54,35 @@ func (c *compiled) holds(x claim, now time.Time) int {
 		}
 	}
 	return -1
+}
+
+// decoded returns the HMACs that were found.
+func (s *signatures) decoded(size int) (list [][]byte) {
+	for i := range s.n {
+		list = append(list, s.digests[i][:size])
+	}
+	return list
+}
+
+// textAt returns the text of a string or a number at a path of a JSON value,
+// which is valid and begins with its first byte.
+func textAt(value []byte, path ...string) (string, error) {
+	value, err := descend(value, path)
+	switch {
+	case err != nil:
+		return "", err
+	case value[0] == '"':
+		return jsonText(value[1 : len(value)-1])
+	case value[0] == '-' || value[0] >= '0' && value[0] <= '9':
+		return string(value), nil
+	}
+	return "", ErrBadID.because("the member is neither a string nor a number")
+}
+
+// replaced puts text in the place of a part of doc.
+func replaced(doc, part []byte, text string) []byte {
+	start := cap(doc) - cap(part) // both end with the same array
+	return slices.Concat(doc[:start], []byte(text), doc[start+len(part):])
 }
 
 // digest is the SHA-256 of all that is claimed.

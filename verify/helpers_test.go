@@ -39,12 +39,8 @@ func preset(t testing.TB, sender, secret string) *Verifier {
 func sender(t testing.TB, name string) *Verifier {
 	t.Helper()
 	c := presetConfig(name, "https://h.test")
-	s, _ := SenderNamed(name)
-	c.Secrets = []Secret{{Value: swSecret}}
-	if s.SecretFormat == Hex {
-		c.Secrets[0].Value = "00112233445566778899aabbccddeeff"
-	}
-	if s.Authenticator != "" {
+	c.Secrets = []Secret{{Value: SampleSecret(name)}}
+	if s, _ := SenderNamed(name); s.Authenticator != "" {
 		c.Secrets, c.Authenticator = nil, gatekeeper("open")
 	}
 	return mustNew(t, c)

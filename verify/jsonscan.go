@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -67,6 +68,23 @@ func member(obj []byte, name string) (value []byte, err error) {
 		return nil, ErrMissingID.because("the body has no such member")
 	}
 	return value, nil
+}
+
+// elements are the values of an array, which is valid and begins with its
+// bracket.
+func elements(array []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for i := skipSpace(array, 1); array[i] != ']'; {
+			start := i
+			i = skipValue(array, i)
+			if !yield(array[start:i]) {
+				return
+			}
+			if i = skipSpace(array, i); array[i] == ',' {
+				i = skipSpace(array, i+1)
+			}
+		}
+	}
 }
 
 func skipSpace(b []byte, i int) int {

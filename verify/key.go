@@ -19,13 +19,20 @@ func (k *key) usable(now time.Time) bool {
 	return k.until.IsZero() || now.Before(k.until)
 }
 
-// keysOf makes the keys of a scheme: of the secrets that have its prefix, or, if
-// it has none, of those that have the prefix of no other scheme. raw are their
+func (k *key) sign(message []byte) ([]byte, error) {
+	signer, ok := k.Key.(Signer)
+	if !ok {
+		return nil, errors.New("keys of this algorithm cannot sign")
+	}
+	return signer.Sign(message)
+}
+
+// keysOf makes the keys of a scheme, of the secrets that it owns. raw are their
 // bytes.
 func keysOf(s Scheme, sender Sender, secrets []Secret) (keys []*key, raw []string, err error) {
 	format := or(s.SecretFormat, sender.SecretFormat)
 	for i, secret := range secrets {
-		if prefixOf(sender.Schemes, secret.Value) != s.SecretPrefix {
+		if !s.owns(secret, sender.Schemes) {
 			continue
 		}
 		value := secret.Value
@@ -54,6 +61,12 @@ func (k *key) set(algorithm string, secret []byte) (err error) {
 	k.mac, err = newMAC(algorithm, secret)
 	k.Key = k.mac
 	return err
+}
+
+// owns reports whether a secret is the scheme's: one with its prefix or, if it has
+// none, with the prefix of no other scheme.
+func (s Scheme) owns(secret Secret, all []Scheme) bool {
+	return prefixOf(all, secret.Value) == s.SecretPrefix
 }
 
 // prefixOf returns the longest prefix of any scheme that a secret has.

@@ -103,3 +103,15 @@ func TestSecretsOfOneSchemeAreNoSecretsOfAnother(t *testing.T) {
 		t.Error("another secret, the same fingerprint")
 	}
 }
+
+// TestAlternativesWithoutASecretMayBeUnknown: who does not import an algorithm
+// can still use the other schemes of its senders.
+func TestAlternativesWithoutASecretMayBeUnknown(t *testing.T) {
+	schemes := []Scheme{{Headers: []string{"X"}, IDHeader: "X-Id"}, {Headers: []string{"X"}, Algorithm: "unheard-of", SecretPrefix: "pub_"}}
+	if _, err := newOf(Sender{Schemes: schemes, SecretFormat: Text}, Config{Secrets: []Secret{{Value: "a"}}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := newOf(Sender{Schemes: schemes, SecretFormat: Text}, Config{Secrets: []Secret{{Value: "pub_a"}}}); err == nil {
+		t.Error("an unknown algorithm was accepted")
+	}
+}

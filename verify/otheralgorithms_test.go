@@ -100,7 +100,7 @@ func TestAlgorithmsAreRegisteredOnce(t *testing.T) {
 
 func FuzzOtherSignatures(f *testing.F) {
 	a := Algorithm{MaxSize: 72}
-	for _, s := range []string{"", "ab", "QUJD", "QUI=", "QUI", "QR==", "Q\nUJD", "-_-_", strings.Repeat("A", 300)} {
+	for _, s := range []string{"", "ab", "QUJD", "QUI=", "QUI", "QR==", "Q\nUJD", "-_-_", "====", strings.Repeat("A", 300)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -1,14 +1,26 @@
 package verify
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"net/url"
 	"strings"
 )
 
 // samples are bodies in the shape of each sender's; ID stands for the event id
 // where the sender puts it into the body.
 var samples = map[string]string{
-	"adyen-banking":     `{"type":"merchant.created","environment":"test","data":{"merchantId":ID}}`,
+	"adyen-banking": `{"type":"merchant.created","environment":"test","data":{"merchantId":ID}}`,
+	"adyen": `{"live":"false","notificationItems":[{"NotificationRequestItem":{"pspReference":ID,"eventCode":"AUTHORISATION","success":"true",` +
+		`"merchantAccountCode":"M1","merchantReference":"order-1","amount":{"currency":"EUR","value":1130},"additionalData":{"hmacSignature":""}}}]}`,
+	"discord":  `{"id":ID,"type":2,"application_id":"1","token":"t","data":{"name":"hello","type":1}}`,
+	"gitlab":   `{"object_kind":"push","ref":"refs/heads/main","project":{"path_with_namespace":"octo/hello"}}`,
+	"mailgun":  `{"signature":{},"event-data":{"id":ID,"event":"delivered","recipient":"alice@example.com"}}`,
+	"sendgrid": `[{"sg_event_id":ID,"event":"delivered","email":"alice@example.com","timestamp":1767225600}]`,
+	"telegram": `{"update_id":ID,"message":{"message_id":1,"text":"hi"}}`,
+	"telnyx":   `{"data":{"id":ID,"event_type":"message.received","record_type":"event","payload":{"text":"hi"}},"meta":{"attempt":1}}`,
+	"twilio":   `AccountSid=AC1&Body=hi&From=%2B14155550100&MessageSid=ID&MessageStatus=delivered`,
+
 	"airwallex":         `{"id":ID,"name":"payment_intent.succeeded","data":{}}`,
 	"asana":             `{"events":[{"action":"changed","resource":{"gid":ID,"resource_type":"task"}}]}`,
 	"authorize-net":     `{"notificationId":ID,"eventType":"net.authorize.payment.authcapture.created"}`,
@@ -63,14 +75,48 @@ var samples = map[string]string{
 	"zoom":              `{"event":"meeting.started","event_ts":1767225600123,"payload":{"object":{"id":"1","uuid":ID}}}`,
 }
 
-// SampleBody returns a small JSON body such as the sender's, with the event id
-// at the place where the sender has it, if that is the body. For a sender that
-// is not known the id is the member "id". It is for tests and demonstrations.
+// SampleBody returns a small body such as the sender's, with the event id at the
+// place where the sender has it, if that is the body. Most are JSON. For a sender
+// that is not known the id is the member "id". It is for tests and
+// demonstrations; [Verifier.SignBody] completes it.
 func SampleBody(sender, eventID string) []byte {
 	body, ok := samples[sender]
 	if !ok {
 		body = `{"id":ID,"type":"test"}`
 	}
 	id, _ := json.Marshal(eventID) // a string always marshals
-	return []byte(strings.Replace(body, "ID", string(id), 1))
+	if strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
+		return []byte(strings.Replace(body, "ID", string(id), 1))
+	}
+	return []byte(strings.Replace(body, "=ID&", "="+url.QueryEscape(eventID)+"&", 1))
 }
+
+// SampleSecret returns a secret in the sender's form, with which deliveries can
+// be signed: of public keys the private one. It is for tests and demonstrations,
+// and known to everybody.
+func SampleSecret(sender string) string {
+	s, ok := SenderNamed(sender)
+	if !ok || len(s.Schemes) == 0 {
+		return sampleText
+	}
+	switch s.Schemes[0].Algorithm {
+	case "ed25519":
+		key, _ := base64.StdEncoding.DecodeString(sampleEd25519)
+		return encodeDigest(encodings[s.SecretFormat], key)
+	case "ecdsa_sha256":
+		return sampleECDSA
+	}
+	if s.SecretFormat == Hex {
+		return "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056"
+	}
+	return sampleText
+}
+
+const (
+	// sampleText is in the form of Standard Webhooks.
+	sampleText = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	// sampleEd25519 is of RFC 8032, section 7.1, test 1.
+	sampleEd25519 = "nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2DXWpgBgrEKt9VL/tPJZAc6DuFy89qmIyWvAhpo9wdRGg=="
+	// sampleECDSA was made for this purpose.
+	sampleECDSA = "MHcCAQEEIEpCtTzMalIpEKJymVaD9k4miz9RS8nLhn7CT0ygqG0hoAoGCCqGSM49AwEHoUQDQgAEhtrfuEQvW/KU43Q4GZVOtivAFgZRXkggHSKMkYGZ1b9yAF2Iwa5uM8x3O+Nit11tHcOjgk0SLHDMeCdfb25nMg=="
+)

@@ -19,6 +19,7 @@ const (
 	FromHeader     = "header"
 	FromJSON       = "json"
 	FromQuery      = "query"
+	FromForm       = "form"
 	FromBodySHA256 = "body_sha256"
 	NoID           = "none" // no id is taken: deliveries are verified and nothing more
 )
@@ -74,6 +75,10 @@ type Scheme struct {
 	// SecretFormat is the format of this scheme's secrets, where the alternatives
 	// of a sender differ. Default: the sender's, or the route's.
 	SecretFormat string `json:"-"`
+
+	// Form names what no payload can say: `adyen`, `mailgun` and `twilio` have
+	// code of their own. Presets set it.
+	Form string `json:"-"`
 }
 
 // Timestamp says where the signed time of a delivery is. At most one of Field,
@@ -99,7 +104,7 @@ func (t Timestamp) set() bool { return t.Field != "" || t.Header != "" || t.JSON
 
 // IDSource says where the id of the event, or one part of it, is found.
 type IDSource struct {
-	// `header`, `json`, `query`, `body_sha256`, or, for no id at all, `none`.
+	// `header`, `json`, `query`, `form`, `body_sha256`, or, for no id at all, `none`.
 	// Required.
 	Kind string `json:"kind"`
 
@@ -117,7 +122,9 @@ func (s Scheme) withDefaults() Scheme {
 	if !algorithms[s.Algorithm].Static {
 		s.Separator = or(s.Separator, ",")
 		s.Encoding = or(s.Encoding, Hex)
-		s.Payload = or(s.Payload, "{body}")
+		if s.Form == "" {
+			s.Payload = or(s.Payload, "{body}")
+		}
 	}
 	if s.Timestamp.set() {
 		s.Timestamp.Unit = or(s.Timestamp.Unit, UnixSeconds)

@@ -52,7 +52,7 @@ const mollieClassic = "Mollie's classic webhooks are not signed, and every chang
 // presets returns the table anew each time, so that nobody can change it. The
 // entries are in the senders_*.go files.
 func presets() []Sender {
-	all := slices.Concat(standardSenders(), paymentSenders(), shopSenders(), developerSenders(), messageSenders(), officeSenders(), tokenSenders())
+	all := slices.Concat(standardSenders(), paymentSenders(), shopSenders(), developerSenders(), messageSenders(), officeSenders(), tokenSenders(), specialSenders())
 	for i := range all {
 		all[i].SecretFormat = or(all[i].SecretFormat, Text)
 	}

@@ -58,13 +58,20 @@ func developerSenders() []Sender {
 		},
 		{
 			Name: "linear", Title: "Linear",
-			Schemes:        signsBody("Linear-Signature", "", SHA256, Hex),
+			Schemes: []Scheme{{
+				Headers: []string{"Linear-Signature"}, Timestamp: Timestamp{JSON: "webhookTimestamp", Unit: UnixMillis},
+			}},
 			EventID:        inHeaders("Linear-Delivery"),
+			Tolerance:      time.Minute,
+			BodyChanges:    true,
 			RetryWindow:    7*time.Hour + time.Minute,
 			AttemptTimeout: 5 * time.Second,
 			Success:        []int{200},
-			Notes:          []string{"The member `webhookId` of the body is the webhook's, not the event's."},
-			Sources:        []string{"linear/linear: packages/sdk/src/webhooks/client.ts", "linear.app/developers/webhooks, retries (from memory)"},
+			Notes: []string{
+				"The member `webhookId` of the body is the webhook's, not the event's.",
+				"The time is in the signed body (`webhookTimestamp`). Linear's library accepts one minute, so every attempt must have a time, and a body, of its own.",
+			},
+			Sources: []string{"linear/linear: packages/sdk/src/webhooks/client.ts", "linear.app/developers/webhooks, retries (from memory)"},
 		},
 		{
 			Name: "mux", Title: "Mux",
@@ -86,7 +93,10 @@ func developerSenders() []Sender {
 		},
 		{
 			Name: "pusher", Title: "Pusher Channels",
-			Schemes: signsBody("X-Pusher-Signature", "", SHA256, Hex),
+			Schemes: []Scheme{{
+				Headers: []string{"X-Pusher-Signature"}, Timestamp: Timestamp{JSON: "time_ms", Unit: UnixMillis},
+			}},
+			Tolerance: ToleranceOff,
 			NoEventID: "Pusher sends no id, and several events in one delivery. " +
 				"`event_id body_sha256` takes equal bytes for copies; a delivery has a `time_ms` of its own.",
 			RetryWindow:    5 * time.Minute,

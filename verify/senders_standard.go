@@ -16,7 +16,7 @@ func standardSenders() []Sender {
 		},
 		{
 			Name: "standard-webhooks", Title: "Standard Webhooks",
-			Schemes:        []Scheme{standardWebhooks("webhook")},
+			Schemes:        []Scheme{standardWebhooks("webhook"), standardWebhooksPublic("whpk_"), standardWebhooksPublic("whsk_")},
 			SecretFormat:   Base64,
 			Tolerance:      5 * time.Minute,
 			RetryWindow:    75*time.Hour + 35*time.Minute,
@@ -24,6 +24,7 @@ func standardSenders() []Sender {
 			Notes: []string{
 				"For every sender that follows the specification. The window is the end of the schedule that it suggests, the time-out the lower end of its range: a sender may keep to others, so set `retry_window` to the sender's own.",
 				"A delivery repeated by hand has the id of the first.",
+				"A secret that begins with `whpk_` is the sender's public key, for signatures `v1a` (Ed25519). A private key, `whsk_`, is for tests.",
 			},
 			Sources: []string{"standard-webhooks/standard-webhooks: spec/standard-webhooks.md, libraries/go/webhook.go"},
 		},
@@ -42,4 +43,11 @@ func standardSenders() []Sender {
 			Sources: []string{"docs.svix.com/retries", "svix/svix-docs: content/receiving/verifying-payloads/how-manual.mdx", "resend.com/docs/webhooks/retries-and-replays"},
 		},
 	}
+}
+
+// standardWebhooksPublic is the asymmetric form of Standard Webhooks.
+func standardWebhooksPublic(prefix string) Scheme {
+	s := standardWebhooks("webhook")
+	s.Labels, s.Algorithm, s.SecretPrefix = []string{"v1a"}, "ed25519", prefix
+	return s
 }

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -24,7 +23,8 @@ type SignInput struct {
 }
 
 // Sign returns the headers that the sender would send with a delivery: those of
-// the signature, the timestamp and the event id, as far as the scheme has them.
+// the signature, the timestamp and the event id, as far as the scheme has them,
+// and the Content-Type if it is a form that is signed.
 // It uses the first secret, and of alternative schemes the first. It is for
 // tests and demonstrations.
 func (v *Verifier) Sign(in SignInput) (http.Header, error) {
@@ -35,10 +35,6 @@ func (v *Verifier) Sign(in SignInput) (http.Header, error) {
 		return nil, errors.New("this sender's deliveries carry a token, which only its issuer can make")
 	}
 	c, k := v.first()
-	signer, ok := k.Key.(Signer)
-	if !ok {
-		return nil, fmt.Errorf("%s: this algorithm cannot sign here", c.scheme.Algorithm)
-	}
 	h := make(http.Header)
 	if err := c.setID(h, in.ID); err != nil {
 		return nil, err
@@ -53,6 +49,9 @@ func (v *Verifier) Sign(in SignInput) (http.Header, error) {
 			return nil, err
 		}
 	}
+	if _, ok := c.form.(bodySigner); ok {
+		return h, nil // SignBody has signed already
+	}
 	if c.needsURL && in.URL == "" {
 		return nil, errors.New("the scheme signs the URL: give one")
 	}
@@ -64,12 +63,48 @@ func (v *Verifier) Sign(in SignInput) (http.Header, error) {
 	if c.timeHeader != "" {
 		h.Set(c.timeHeader, values.timestamp)
 	}
-	signature, err := signer.Sign(c.payload.bytes(&values))
+	message := c.payload.bytes(&values)
+	if _, ok := c.form.(*twilioForm); ok {
+		parameters, err := twilioParameters(in.URL, in.Body)
+		if err != nil {
+			return nil, err
+		}
+		message = append([]byte(in.URL), parameters...)
+		if len(parameters) > 0 {
+			h.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+	}
+	signature, err := k.sign(message)
 	if err != nil {
 		return nil, err
 	}
 	h.Set(c.headers[0], c.signatureValue(signature, values.timestamp))
 	return h, nil
+}
+
+// SignBody returns the body with what the sender puts into it when it signs: its
+// signatures, or the time. For every other sender that is the body itself. Call
+// it before Sign. The body must have the members that are to be filled in, as
+// SampleBody has.
+func (v *Verifier) SignBody(in SignInput) ([]byte, error) {
+	if in.Now.IsZero() {
+		in.Now = time.Now()
+	}
+	if v.token != nil {
+		return in.Body, nil
+	}
+	c, k := v.first()
+	form, ok := c.form.(bodySigner)
+	switch {
+	case !ok && c.timePath != nil:
+		return c.fillTime(in.Body, in.Now)
+	case !ok:
+		return in.Body, nil
+	}
+	return form.fill(in.Body, in.Now, func(message []byte) (string, error) {
+		signature, err := k.sign(message)
+		return encodeDigest(c.encoding, signature), err
+	})
 }
 
 // first returns the first secret and the first scheme that has it.

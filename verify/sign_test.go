@@ -12,6 +12,10 @@ import (
 func deliver(t *testing.T, v *Verifier, in SignInput, uri string) ID {
 	t.Helper()
 	in.Now = noon
+	var err error
+	if in.Body, err = v.SignBody(in); err != nil {
+		t.Fatal(err)
+	}
 	h, err := v.Sign(in)
 	if err != nil {
 		t.Fatal(err)

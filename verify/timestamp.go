@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -70,14 +71,21 @@ func (c *compiled) bodyTime(r *Request) string {
 	if err != nil {
 		return ""
 	}
-	if value[0] == '"' {
-		text, err := jsonText(value[1 : len(value)-1])
-		if err != nil {
-			return ""
-		}
-		return text
+	text, _ := textAt(value)
+	return text
+}
+
+// fillTime puts a time into the body, written as the one that is there.
+func (c *compiled) fillTime(body []byte, now time.Time) ([]byte, error) {
+	old, err := findJSON(body, c.timePath)
+	if err != nil {
+		return nil, fmt.Errorf("the body needs a member %s to be filled in: %w", c.scheme.Timestamp.JSON, err)
 	}
-	return string(value)
+	text := formatTime(now, c.scheme.Timestamp.Unit)
+	if old[0] == '"' {
+		text = strconv.Quote(text)
+	}
+	return replaced(body, old, text), nil
 }
 
 // judgeTime completes the result for a request whose signature is right, if its

@@ -195,3 +195,18 @@ func TestSignKeepsTheTimestampOfTheBody(t *testing.T) {
 		accept(t, v, &Request{Header: h, Body: body})
 	}
 }
+
+func TestSignBodyFillsInTheTime(t *testing.T) {
+	v := custom(t, Scheme{Timestamp: Timestamp{JSON: "d.at"}})
+	for body, want := range map[string]string{
+		`{"d":{"at":1},"x":2}`:   `{"d":{"at":1767225600},"x":2}`,
+		`{"d":{"at":"1"},"x":2}`: `{"d":{"at":"1767225600"},"x":2}`,
+	} {
+		if got, err := v.SignBody(SignInput{Body: []byte(body), Now: noon}); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", body, got, err)
+		}
+	}
+	if _, err := v.SignBody(SignInput{Body: []byte("{}")}); err == nil {
+		t.Error("there was no place for it")
+	}
+}

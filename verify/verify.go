@@ -232,6 +232,16 @@ func (v *Verifier) SignedDigest(r *Request, res Result) [32]byte {
 	return [32]byte(d.Sum(d.sum[:0]))
 }
 
+// BodyDigest tells the bodies of verified requests apart. It is the SHA-256 of
+// the body or, where the signature covers what a form says and not how it is
+// written, of that.
+func (v *Verifier) BodyDigest(r *Request, res Result) [32]byte {
+	if _, ok := v.schemes[res.scheme].form.(*twilioForm); ok {
+		return v.SignedDigest(r, res)
+	}
+	return sha256.Sum256(r.Body)
+}
+
 // HasTimestamp reports whether the signature covers the time of the delivery.
 func (v *Verifier) HasTimestamp() bool {
 	return !slices.ContainsFunc(v.schemes, func(c *compiled) bool { return !c.scheme.Timestamp.set() })

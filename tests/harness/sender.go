@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
+	_ "github.com/webhook-dedupe/caddy-webhook-dedupe/verify/ecdsa"
+	_ "github.com/webhook-dedupe/caddy-webhook-dedupe/verify/ed25519"
+	_ "github.com/webhook-dedupe/caddy-webhook-dedupe/verify/token"
 )
 
 // Secret is every route's, unless a test says otherwise. It is one in every
@@ -25,8 +28,8 @@ const PublicURL = "https://hooks.example.test/hook"
 func Route(name string) (secret string, lines []string) {
 	s, _ := verify.SenderNamed(name)
 	secret = Secret
-	if s.SecretFormat == verify.Hex {
-		secret = "00112233445566778899aabbccddeeff"
+	if s.SecretFormat != verify.Text || s.Schemes[0].Algorithm != "" {
+		secret = verify.SampleSecret(name)
 	}
 	if s.NoEventID != "" {
 		lines = append(lines, "event_id body_sha256")
@@ -107,11 +110,17 @@ func (s *Sender) sign(in verify.SignInput) *Delivery {
 	if in.URL == "" {
 		in.URL = PublicURL
 	}
+	var err error
+	if in.Body, err = s.verifier.SignBody(in); err != nil {
+		s.t.Fatal(err)
+	}
 	header, err := s.verifier.Sign(in)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	header.Set("Content-Type", "application/json")
+	if header.Get("Content-Type") == "" {
+		header.Set("Content-Type", "application/json")
+	}
 	header.Set(EventHeader, in.ID)
 	return &Delivery{Event: in.ID, Method: http.MethodPost, Path: "/pay", Header: header, Body: in.Body}
 }
