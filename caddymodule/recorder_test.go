@@ -5,8 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
@@ -254,5 +256,36 @@ func write(t *testing.T, w io.Writer, s string) {
 	t.Helper()
 	if n, err := io.WriteString(w, s); n != len(s) || err != nil {
 		t.Fatalf("wrote %d of %d bytes: %v", n, len(s), err)
+	}
+}
+
+// limitedSender is a sender whose time to read is limited.
+type limitedSender struct {
+	http.ResponseWriter
+	limits []time.Time
+}
+
+func (s *limitedSender) SetWriteDeadline(t time.Time) error {
+	s.limits = append(s.limits, t)
+	return nil
+}
+
+// TestStreamedAnswerHasToBeReadInTime: a sender that reads slowly must not keep
+// the upstream, unless the server limits it by itself.
+func TestStreamedAnswerHasToBeReadInTime(t *testing.T) {
+	end := time.Unix(1_800_000_000, 0)
+	for limited, want := range map[bool][]time.Time{false: {end, {}}, true: nil} {
+		rec, sender, _ := recording("POST", 10, true)
+		slow := &limitedSender{ResponseWriter: sender}
+		rec.sender, rec.deadline, rec.limited = slow, end, limited
+		write(t, rec, "0123456789")
+		if len(slow.limits) > 0 {
+			t.Errorf("server limits %v: a held answer is limited to %v", limited, slow.limits)
+		}
+		write(t, rec, "abc")
+		rec.finish()
+		if !slices.Equal(slow.limits, want) {
+			t.Errorf("server limits %v: limits %v, want %v", limited, slow.limits, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package filestore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -147,5 +148,61 @@ func TestAbsentEventIsTheZeroRecord(t *testing.T) {
 	f := newFixture(t)
 	if r := f.lookup("s:never"); r != (dedupe.Record{}) {
 		t.Errorf("got %+v", r)
+	}
+}
+
+// TestTornEndIsCutOffOnARealDisk: what is written after it would be lost behind
+// it otherwise.
+func TestTornEndIsCutOffOnARealDisk(t *testing.T) {
+	path := t.TempDir()
+	ctx := context.Background()
+	for i := range 3 {
+		s, err := Open(path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range i {
+			if r, err := s.Lookup(ctx, fmt.Sprint("s:", j)); err != nil || r.State != dedupe.Completed {
+				t.Errorf("opened %d times, event %d is %+v, %v", i, j, r, err)
+			}
+		}
+		if err := s.Complete(ctx, fmt.Sprint("s:", i), testDone); err != nil {
+			t.Fatal(err)
+		}
+		name := dir(path).path(segmentName(s.current.seq))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, name, append(readFile(t, name), "half a record"...))
+	}
+}
+
+// TestOnlyWhatIsSyncedIsMarked: by the mark, opening tells what a power cut can
+// have kept from the disk from damage.
+func TestOnlyWhatIsSyncedIsMarked(t *testing.T) {
+	f := newFixture(t)
+	marks := func() (n int) {
+		data := readFile(t, f.lastSegment())
+		for at := headerSize; at < len(data); {
+			body, err := nextFrame(data[at:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kind(body[0]) == kindSynced {
+				n++
+			}
+			at += frameHead + len(body)
+		}
+		return n
+	}
+	f.complete("s:1")
+	f.onWriter(f.tend)
+	if n := marks(); n != 0 {
+		t.Errorf("%d marks before the sync", n)
+	}
+	f.tick()
+	f.tick()
+	if n := marks(); n != 1 {
+		t.Errorf("%d marks after it, want 1", n)
 	}
 }
