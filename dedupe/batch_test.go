@@ -98,6 +98,19 @@ func TestABatchOfNewEventsIsDeliveredAndSettledAsOne(t *testing.T) {
 	})
 }
 
+// TestAVeryLargeBatchIsSettledToItsEnd, in groups as it is.
+func TestAVeryLargeBatchIsSettledToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ids []string
+		for i := range 2500 {
+			ids = append(ids, fmt.Sprint(i))
+		}
+		p, events := alone(t), batch(ids...)
+		p.settleAll(p.ownsAll(events, dedupe.ResultFirst, len(events)), dedupe.OutcomeAccepted)
+		p.areAll(events, dedupe.Completed)
+	})
+}
+
 func TestABatchIsADuplicateOnceAllOfItIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := alone(t)
