@@ -43,7 +43,7 @@ The exit status is 0 if the answer is a 2xx.`,
 		RunE:         caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return s.run(os.Stdout) }),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&s.sender, "sender", "", "the sender: "+strings.Join(verify.Senders(), ", "))
+	flags.StringVar(&s.sender, "sender", "", "the sender; caddy webhook-dedupe senders lists them")
 	flags.StringVar(&s.secret, "secret", "", "the secret, or @file")
 	flags.StringVar(&s.url, "url", "", "where to send it")
 	flags.StringVar(&s.id, "event-id", "", "the event id (default a new one)")

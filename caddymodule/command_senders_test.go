@@ -194,6 +194,12 @@ func TestPageOfSendersIsUpToDate(t *testing.T) {
 	if err != nil || !bytes.Equal(written, page.Bytes()) {
 		t.Errorf("docs/senders.md is stale (%v): write it with `caddy webhook-dedupe senders --markdown > docs/senders.md`", err)
 	}
+	// What stands in angle brackets outside of code is taken for HTML, and not shown.
+	for i, code := range strings.Split(page.String(), "`") {
+		if i%2 == 0 && strings.Contains(code, "<") {
+			t.Errorf("HTML in %q", code)
+		}
+	}
 	for _, want := range []string{"\n## stripe\n", "**not published**", "(assumed)", "(from memory)", "sender `adyen`"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("%q is not on the page", want)

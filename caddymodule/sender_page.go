@@ -100,9 +100,9 @@ func specialSignature(s verify.Scheme) string {
 	case s.Algorithm == "token":
 		return "none. The header `" + s.Headers[0] + "` holds the secret itself"
 	case s.Form == "adyen":
-		return "`additionalData.hmacSignature` in each item of the body, <base64>, HMAC-SHA256 of eight fields of the item with colons between them"
+		return "`additionalData.hmacSignature` in each item of the body (base64), HMAC-SHA256 of eight fields of the item with colons between them"
 	case s.Form == "mailgun":
-		return "`signature.signature` in the body, <hex>, HMAC-SHA256 of `signature.timestamp` and `signature.token`"
+		return "`signature.signature` in the body (hex), HMAC-SHA256 of `signature.timestamp` and `signature.token`"
 	case s.Form == "twilio":
 		return "`" + s.Headers[0] + ": <base64>`, HMAC-SHA1 of the URL and the sorted parameters of the form"
 	}
