@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe/memstore"
 )
 
 const stableopsRoute = `route {
@@ -35,6 +37,21 @@ func TestReplayedBytesUnderAnotherIDAreRefused(t *testing.T) {
 	// A retry under the same id passes, re-signed or not.
 	expect(t, g.do(signedAt(t, "stableops", "evt_1", now)), 200, "duplicate")
 	expect(t, g.do(signedAt(t, "stableops", "evt_1", now.Add(time.Second))), 200, "duplicate")
+}
+
+// TestReplayGuardLastsAsLongAsTheSignature: until its timestamp is out of the
+// tolerance, which for a sender whose clock is fast is later than from now.
+func TestReplayGuardLastsAsLongAsTheSignature(t *testing.T) {
+	var passed atomic.Int64
+	store := newFakeStore()
+	store.Store = memstore.New(func() time.Time { return time.Unix(1_800_000_000, passed.Load()) })
+	g := newGatewayOn(t, store, stableopsRoute, counting(new(atomic.Int64)))
+	fast := time.Now().Add(4 * time.Minute)
+	expect(t, g.do(signedAt(t, "stableops", "evt_1", fast)), 200, "first")
+	passed.Store(int64(8 * time.Minute))
+	replayed := signedAt(t, "stableops", "evt_1", fast)
+	replayed.Header.Set("X-Event-Id", "evt_2")
+	expect(t, g.do(replayed), 503, "")
 }
 
 func TestReplayGuardCanBeSwitchedOff(t *testing.T) {
