@@ -119,6 +119,9 @@ func (j *judgement) facts(e *event) (facts []fact) {
 		for _, wt := range j.log.waiting[e.id] {
 			if wt.gateway == tr.gateway && wt.from.Before(tr.end.Add(aftermath)) && wt.until.After(tr.start) {
 				f.gateway, f.until = wt.gateway, wt.until
+				if f.at.Before(wt.from) { // it may be that of a delivery that the route let pass unasked
+					f.at = wt.from
+				}
 				if !j.w.spools {
 					f.until = j.nextDeath(wt.gateway, f.at, wt.until)
 				}
