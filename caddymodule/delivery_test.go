@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -161,4 +162,52 @@ func TestEmptyDeliveryIsNotSentTwiceByTheTransport(t *testing.T) {
 	r := signed(t, "stableops", "evt_1", "")
 	r.Header.Set("Idempotency-Key", "k")
 	expect(t, g.do(r), 200, "first")
+}
+
+// TestAnswerCutOffWhileStreamedIsCutOffForTheSender: it has a part of the answer,
+// and must see that the rest is missing.
+func TestAnswerCutOffWhileStreamedIsCutOffForTheSender(t *testing.T) {
+	site := strings.Replace(stripeRoute, "source", "max_response 10\nsource", 1)
+	g := newGateway(t, site, func(w http.ResponseWriter, _ *http.Request) error {
+		_, _ = io.WriteString(w, strings.Repeat("x", 100))
+		panic(http.ErrAbortHandler)
+	})
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler { //nolint:errorlint // as thrown
+			t.Errorf("the connection was left as if all had come: %v", p)
+		}
+	}()
+	g.send("stripe", "evt_1")
+}
+
+// settling is a store that notes how many deliveries are under way while one is
+// settled.
+type settling struct {
+	dedupe.Store
+	underWay atomic.Int64
+}
+
+func (s *settling) Complete(ctx context.Context, key string, d dedupe.Done) error {
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	s.underWay.Store(int64(underWay.wait(over)))
+	return s.Store.Complete(ctx, key, d)
+}
+
+// TestDeliveryIsUnderWayUntilItIsSettled: else the exit could close the store
+// before.
+func TestDeliveryIsUnderWayUntilItIsSettled(t *testing.T) {
+	store := newFakeStore()
+	s := &settling{Store: store.Store}
+	store.Store = s
+	g := newGatewayOn(t, store, stripeRoute, counting(new(atomic.Int64)))
+	expect(t, g.send("stripe", "evt_1"), 200, "first")
+	if s.underWay.Load() == 0 {
+		t.Error("nothing was under way while the delivery was settled")
+	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if n := underWay.wait(over); n != 0 {
+		t.Errorf("%d deliveries are under way after the answer", n)
+	}
 }
