@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +19,17 @@ func TestForgedDeliveriesReachNeitherStoreNorUpstream(t *testing.T) {
 	sent := 0
 	for _, name := range senders() {
 		facts, _ := verify.SenderNamed(name)
-		signature := facts.Schemes[0].Headers[0]
+		scheme := facts.Schemes[0]
+		if scheme.Form != "" || !slices.Contains([]string{"", verify.SHA1, verify.SHA256, verify.SHA512}, scheme.Algorithm) {
+			continue // no HMAC of the body in a header: these have tests of their own
+		}
+		signature := scheme.Headers[0]
 		d := harness.NewSender(t, name).Event(harness.Unique("evt")).To(at(name))
-		secret, _ := harness.Route(name)
-		stranger := harness.NewSender(t, name, strings.NewReplacer("W", "X", "00", "99").Replace(secret)).Event(d.Event).To(at(name))
+		secret := "whsec_c29tZWJvZHkgZWxzZSdzIGtleSBvZiAzMiBieXRlcyE="
+		if facts.SecretFormat == verify.Hex {
+			secret = strings.Repeat("99", 32)
+		}
+		stranger := harness.NewSender(t, name, secret).Event(d.Event).To(at(name))
 		tampered := d.With("X-Nothing")
 		tampered.Body = append([]byte(" "), d.Body...)
 		value := d.Header.Get(signature)
