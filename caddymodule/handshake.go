@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -23,9 +24,12 @@ type handshake struct {
 	name   string
 	method string
 
-	// member and value tell a signed handshake: the value at this path of the JSON
-	// body, which for a string is its text.
-	member, value string
+	// member and values tell a signed handshake: the value at this path of the JSON
+	// body, which for a string is its text, is one of these. lacks is the path of
+	// a member that only deliveries have.
+	member string
+	values []string
+	lacks  string
 
 	// What follows tells an unsigned one.
 
@@ -50,6 +54,10 @@ type handshake struct {
 // maxHandshakeBody bounds the bodies of unsigned handshakes.
 const maxHandshakeBody = 1 << 10
 
+// methodOverrides are headers for which frameworks take a request for one of
+// another method, and so of another shape.
+var methodOverrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
+
 func (hs *handshake) signed() bool { return hs.member != "" }
 
 // fitsHead reports whether r can be this unsigned handshake, as far as one can
@@ -60,6 +68,11 @@ func (hs *handshake) fitsHead(r *http.Request, own url.Values, v *verify.Verifie
 	}
 	if lines := r.Header[hs.header]; hs.header != "" && (len(lines) != 1 || strings.TrimSpace(lines[0]) == "") {
 		return false
+	}
+	for _, name := range methodOverrides {
+		if len(r.Header[name]) > 0 {
+			return false
+		}
 	}
 	for name := range r.Header {
 		if hs.without != "" && strings.HasPrefix(name, hs.without) {
@@ -113,7 +126,14 @@ func (hs *handshake) fitsSigned(method string, body []byte) bool {
 		return false
 	}
 	value, err := verify.JSONValue(body, hs.member)
-	return err == nil && strings.Join(strings.Fields(value), "") == hs.value
+	if err != nil || !slices.Contains(hs.values, strings.Join(strings.Fields(value), "")) {
+		return false
+	}
+	if hs.lacks == "" {
+		return true
+	}
+	_, err = verify.JSONValue(body, hs.lacks)
+	return errors.Is(err, verify.ErrMissingID)
 }
 
 // mayBeHandshake reports whether a request can be one of the route's unsigned
@@ -135,8 +155,11 @@ func (d *delivery) isSignedHandshake() bool {
 	return slices.ContainsFunc(d.handshakes, func(hs *handshake) bool { return hs.fitsSigned(d.r.Method, d.content) })
 }
 
-// passHandshake sends a handshake to the upstream, whose answer it is.
+// passHandshake sends a handshake to the upstream, whose answer it is. It asks
+// for no other protocol: a connection that the upstream had switched would carry
+// whatever a stranger writes, past the gateway.
 func (d *delivery) passHandshake() error {
+	d.r.Header.Del("Upgrade")
 	d.report.result = resultHandshake
 	return d.next.ServeHTTP(d.w, d.r)
 }

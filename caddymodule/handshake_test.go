@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -53,6 +54,7 @@ var greetings = []greeting{
 	{name: "x-twitter", method: "GET", query: "crc_token=edge-crc&nonce=n", answer: `{"response_token":"sha256=J0gm8au5"}`},
 	{name: "x-twitter", method: "GET", query: "crc_token=edge-crc"},
 	{name: "discord", method: "POST", signed: true, body: `{"type":1}`, answer: `{"type":1}`},
+	{name: "discord", method: "POST", signed: true, body: `{"version":1,"application_id":"1234560123453231555","type":0}`},
 	{name: "line", method: "POST", signed: true, body: `{"destination":"xxx","events":[]}`},
 	{name: "pagerduty", method: "POST", signed: true, body: `{"event":{"event_type":"pagey.ping","id":"01"}}`},
 	{name: "slack", method: "POST", signed: true, body: `{"token":"...","challenge":"3eZbrw1a","type":"url_verification"}`, answer: "3eZbrw1a"},
@@ -144,6 +146,9 @@ func (gr greeting) nearMisses() map[string]*http.Request {
 		"more body":      with(func(gr *greeting) { gr.body += "x" }),
 		"much more body": with(func(gr *greeting) { gr.body += strings.Repeat(" ", maxHandshakeBody) }),
 		"chunks of body": chunked,
+	}
+	for _, name := range []string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"} {
+		misses[name] = add(gr.request(), name, "PUT")
 	}
 	if gr.query != "any=thing" && gr.name != "get" && gr.name != "head" {
 		misses["another parameter"] = with(func(gr *greeting) { gr.query += "&payload=1" })
@@ -259,6 +264,40 @@ func TestHandshakeLeavesDeliveriesAsTheyAre(t *testing.T) {
 		}
 		if calls.Load() != 1 {
 			t.Errorf("%s: %d came through", gr.name, calls.Load())
+		}
+	}
+}
+
+// Discord's interactions begin with a ping of the type that all of its events
+// have: to take these for pings would be to let every copy through.
+func TestEventsOfDiscordAreNoPings(t *testing.T) {
+	var calls atomic.Int64
+	g := newGateway(t, handshakeRoute("discord"), counting(&calls))
+	for id, event := range []string{`{"type":"ENTITLEMENT_CREATE"}`, "null", `{},"event":{}`} {
+		for _, result := range []string{"first", "duplicate"} {
+			delivery := greeting{method: "POST", signed: true, body: `{"version":1,"type":1,"event":` + event + `}`, header: fmt.Sprint("X-Id: ", id)}
+			expect(t, g.do(delivery.request()), 200, result)
+		}
+	}
+	if calls.Load() != 3 {
+		t.Errorf("%d came through", calls.Load())
+	}
+}
+
+func TestHandshakeSwitchesToNoOtherProtocol(t *testing.T) {
+	for _, gr := range greetings {
+		g := newGateway(t, handshakeRoute(gr.name), func(w http.ResponseWriter, r *http.Request) error {
+			if r.Header.Get("Upgrade") != "" {
+				t.Errorf("%s: the upstream is asked for %s", gr.name, r.Header.Get("Upgrade"))
+			}
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		})
+		r := gr.request()
+		r.Header.Set("Connection", "Upgrade")
+		r.Header.Set("Upgrade", "h2c")
+		if resp := g.do(r); resp.StatusCode != http.StatusNoContent {
+			t.Errorf("%s: got %d", gr.name, resp.StatusCode)
 		}
 	}
 }

@@ -44,12 +44,13 @@ var handshakes = []handshake{
 	{name: "x-twitter", method: http.MethodGet, query: []string{"crc_token", "nonce?"}, maySign: true},
 
 	// Signed, and without an event id that would be worth remembering.
-	{name: "discord", method: http.MethodPost, member: "type", value: "1"},
-	{name: "line", method: http.MethodPost, member: "events", value: "[]"},
-	{name: "pagerduty", method: http.MethodPost, member: "event.event_type", value: "pagey.ping"},
-	{name: "slack", method: http.MethodPost, member: "type", value: "url_verification"},
-	{name: "xero", method: http.MethodPost, member: "events", value: "[]"},
-	{name: "zoom", method: http.MethodPost, member: "event", value: "endpoint.url_validation"},
+	// The ping is 1 among interactions and 0 among events, where 1 is every event.
+	{name: "discord", method: http.MethodPost, member: "type", values: []string{"0", "1"}, lacks: "event"},
+	{name: "line", method: http.MethodPost, member: "events", values: []string{"[]"}},
+	{name: "pagerduty", method: http.MethodPost, member: "event.event_type", values: []string{"pagey.ping"}},
+	{name: "slack", method: http.MethodPost, member: "type", values: []string{"url_verification"}},
+	{name: "xero", method: http.MethodPost, member: "events", values: []string{"[]"}},
+	{name: "zoom", method: http.MethodPost, member: "event", values: []string{"endpoint.url_validation"}},
 }
 
 // handshakeNamed returns the handshake of that name, in either case.
