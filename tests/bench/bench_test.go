@@ -79,3 +79,34 @@ func TestSpreadIsMedianAndQuartiles(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestLedgerTellsLossesFromRepeats: what a sender was promised and the upstream
+// never did is lost; what it did again after that is repeated.
+func TestLedgerTellsLossesFromRepeats(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps string // w: the upstream works, a: the sender gets 200, r: it gets 502
+		want  []string
+	}{
+		"as it should be":        {"rwa", []string{"0", "0", "0", "0", "1"}},
+		"lost":                   {"a", []string{"1", "0", "0", "0", "0"}},
+		"promised too early":     {"aw", []string{"0", "0", "0", "0", "0"}},
+		"repeated":               {"waw", []string{"0", "1", "1", "0", "0"}},
+		"in doubt, and repeated": {"wrwa", []string{"0", "0", "1", "0", "1"}},
+		"never acknowledged":     {"wrr", []string{"0", "0", "0", "1", "2"}},
+	} {
+		l := &faultLedger{events: make(map[string]*faultEvent)}
+		for _, step := range c.steps {
+			switch step {
+			case 'w':
+				l.work("evt")
+			case 'a':
+				l.answered("evt", 200)
+			case 'r':
+				l.answered("evt", 502)
+			}
+		}
+		if got := l.cells(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -59,8 +59,10 @@ type options struct {
 	settings
 	variants, out, profiles           string
 	memory, history, waiting, install bool
+	faults                            bool
 	soak                              time.Duration
 	events, records, copies           int
+	faultEvents                       int
 }
 
 func parse(args []string) (o options, err error) {
@@ -80,6 +82,8 @@ func parse(args []string) (o options, err error) {
 	f.BoolVar(&o.install, "install", false, "install nginx with Lua by apt-get")
 	f.BoolVar(&o.memory, "memory", false, "measure Redis memory per finished event instead")
 	f.IntVar(&o.events, "events", 100_000, "how many events -memory finishes")
+	f.IntVar(&o.faultEvents, "fault-events", 2000, "how many events -faults delivers")
+	f.BoolVar(&o.faults, "faults", false, "count what is lost and repeated in a run with faults instead")
 	f.BoolVar(&o.history, "history", false, "measure latency before and after the store is full instead")
 	f.IntVar(&o.records, "records", 1_000_000, "how many records -history puts into the store")
 	f.BoolVar(&o.waiting, "waiting", false, "measure what copies cost that wait instead")
@@ -123,6 +127,8 @@ func (o options) measure(ctx context.Context, r *rig, w io.Writer) error {
 		doc.Tables, err = r.measureHistory(ctx, o.records)
 	case o.waiting:
 		doc.Tables, err = r.measureWaiting(ctx, o.copies)
+	case o.faults:
+		doc.Tables, err = r.measureFaults(ctx, o.faultEvents)
 	case o.soak > 0:
 		doc.Tables, err = r.measureSoak(ctx, o.soak)
 	default:
@@ -145,7 +151,7 @@ func (o options) measure(ctx context.Context, r *rig, w io.Writer) error {
 	for _, t := range doc.Tables {
 		table(w, t.Title, t.Cells)
 	}
-	if n, first := r.loggedErrors(); n > 0 {
+	if n, first := r.loggedErrors(); n > 0 && !o.faults {
 		fmt.Fprintf(w, "\n**Caddy logged %d errors**, the first: %s\n", n, first)
 	}
 	if o.out == "" {

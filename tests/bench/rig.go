@@ -94,11 +94,14 @@ type process struct {
 	cmd    *exec.Cmd
 	output lastWords
 	exited chan struct{}
+	// again starts the same program once more.
+	again func(r *rig) (*process, error)
 }
 
 // start starts a program and waits until it listens at an address.
 func (r *rig) start(core int, address, name string, args ...string) (*process, error) {
 	p := &process{cmd: r.command(context.Background(), core, name, args...), exited: make(chan struct{})}
+	p.again = func(r *rig) (*process, error) { return r.start(core, address, name, args...) }
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the terminal is ours to handle
 	stdin, err := p.cmd.StdinPipe()

@@ -32,7 +32,7 @@ func find(rows []*row, name string) *row {
 func writeTables(w io.Writer, rows []*row) {
 	closed := [][]string{{
 		"variant", "requests/s", "× `reverse_proxy`", "× `respond`", "CPU µs/request", "× baseline",
-		"core busy %", "p50 ms", "× baseline", "p99 ms", "× baseline", "Redis CPU µs/request", "events lost", "events repeated",
+		"core busy %", "p50 ms", "× baseline", "p99 ms", "× baseline", "Redis CPU µs/request",
 	}}
 	opened := [][]string{{"variant", "p50 ms", "added p50 ms", "p99 ms", "added p99 ms"}}
 	for _, x := range rows {
@@ -48,10 +48,9 @@ func writeTables(w io.Writer, rows []*row) {
 }
 
 func closedRow(rows []*row, x *row) []string {
-	const notMeasured = "n/a" // by this program: it injects no faults
 	cells := []string{x.Title}
 	if x.Note != "" {
-		return append(cells, slices.Repeat([]string{"–"}, 12)...)
+		return append(cells, slices.Repeat([]string{"–"}, 10)...)
 	}
 	base, respond := find(rows, x.Base), find(rows, plainRespond)
 	if !x.duplicate && x.Name != plainRespond {
@@ -64,7 +63,7 @@ func closedRow(rows []*row, x *row) []string {
 	cells = append(cells, x.each(cpu("server")).median("%.0f"), x.against(base, cpu("server"), ratio).text("%.2f"), x.each(busy).median("%.0f"))
 	cells = append(cells, x.each(p50).median("%.2f"), x.against(base, p50, ratio).text("%.2f"))
 	cells = append(cells, x.each(p99).median("%.2f"), x.against(base, p99, ratio).text("%.2f"))
-	return append(cells, x.each(cpu("redis")).median("%.1f"), notMeasured, notMeasured)
+	return append(cells, x.each(cpu("redis")).median("%.1f"))
 }
 
 func openRow(rows []*row, x *row) []string {
