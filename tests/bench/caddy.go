@@ -34,6 +34,7 @@ type caddySetup struct {
 	store string            // as a Caddyfile says it; empty: no gateway
 	log   bool              // write the delivery log
 	sites map[string]string // what stands in front of the upstream, by sender
+	proxy string            // lines of reverse_proxy
 }
 
 // gateway is a setup with a site for each of the senders.
@@ -42,6 +43,13 @@ func gateway(store string, log bool, senders ...string) caddySetup {
 	for _, sender := range senders {
 		s.sites[sender] = route(sender, "")
 	}
+	return s
+}
+
+// buffered is s with a proxy that holds bodies, which lets Go send a request in
+// one piece.
+func buffered(s caddySetup) caddySetup {
+	s.proxy = "request_buffers 64KiB"
 	return s
 }
 
@@ -72,7 +80,7 @@ func (r *rig) caddyfile(s caddySetup, admin, log string, addresses map[string]st
 		_, port, _ := net.SplitHostPort(addresses[sender])
 		fmt.Fprintf(&b, "http://:%s {\n\tbind 127.0.0.1\n\t%s\n", port, s.sites[sender])
 		if !strings.Contains(s.sites[sender], "respond") {
-			fmt.Fprintf(&b, "\treverse_proxy %s\n", r.upstream)
+			fmt.Fprintf(&b, "\treverse_proxy %s {\n\t\t%s\n\t}\n", r.upstream, s.proxy)
 		}
 		b.WriteString("}\n")
 	}

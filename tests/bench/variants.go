@@ -37,10 +37,12 @@ const (
 func variants() []variant {
 	all := []variant{
 		{Name: plainProxy, Title: "Caddy `reverse_proxy` alone", server: "proxy"},
+		{Name: "proxy-buffered", Title: "Caddy `reverse_proxy` with `request_buffers`", server: "proxy-buffered"},
 		{Name: "redis-first", Title: "gateway, first-seen, Redis", server: "redis"},
 		{Name: "redis-first-log", Title: "gateway, first-seen, Redis, delivery log on", server: "redis-log"},
 		{Name: "redis-first-body-id", Title: "gateway, first-seen, Redis, id in the JSON body (paymos)", server: "redis", sender: "paymos"},
 		{Name: "redis-first-guard", Title: "gateway, first-seen, Redis, replay guard on (stableops)", server: "redis", sender: "stableops"},
+		{Name: "redis-first-buffered", Title: "gateway, first-seen, Redis, proxy with `request_buffers`", server: "redis-buffered"},
 		{Name: "file-first", Title: "gateway, first-seen, file store", server: "file"},
 		{Name: "file-first-log", Title: "gateway, first-seen, file store, delivery log on", server: "file-log"},
 		{Name: "always-first", Title: "gateway, first-seen, file store, sync always", server: "always"},
@@ -103,7 +105,7 @@ func (v *variant) complete() {
 	switch {
 	case v.duplicate:
 		v.word = "duplicate"
-	case v.server != plainProxy && v.server != plainRespond && !isNginx:
+	case !strings.HasPrefix(v.server, plainProxy) && v.server != plainRespond && !isNginx:
 		v.word = "first"
 	}
 }
@@ -161,6 +163,10 @@ func (r *rig) startServer(name, dir string) (*server, error) {
 	switch name {
 	case "proxy":
 		return r.startCaddy(caddySetup{sites: map[string]string{"github": ""}}, dir)
+	case "proxy-buffered":
+		return r.startCaddy(buffered(caddySetup{sites: map[string]string{"github": ""}}), dir)
+	case "redis-buffered":
+		return r.startCaddy(buffered(gateway(r.redis.store(), false, "github")), dir)
 	case "respond":
 		return r.startCaddy(caddySetup{sites: map[string]string{"github": "respond 200"}}, dir)
 	case "redis":
