@@ -100,10 +100,14 @@ func readBody(r *http.Request, limit int64, grow func(int64) error) ([]byte, err
 	return body, ended(body, err, r.ContentLength)
 }
 
+// growth is how much more is allocated than has come: enough that a large body
+// is not copied again and again.
+const growth = 8
+
 // readGrowing reads to the end or an error of r, which it returns, or until it
 // has read most bytes.
 func readGrowing(r io.Reader, most int64, grow func(int64) error) (body []byte, err error) {
-	for size := min(most, firstRead); ; size = min(most, 2*size) {
+	for size := min(most, firstRead); ; size = min(most, growth*size) {
 		if err := grow(size - int64(len(body))); err != nil {
 			return body, err
 		}
