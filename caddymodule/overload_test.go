@@ -106,6 +106,21 @@ func TestCopyWaitsForTheDeliveryInFlight(t *testing.T) {
 	expect(t, receive(t, copied, "the answer to the copy"), 200, "duplicate")
 }
 
+func TestWaitingCopyHoldsNoBody(t *testing.T) {
+	up := newBlocking()
+	g := newGateway(t, strings.Replace(stripeRoute, "source", "wait 1m\nsource", 1), up.serve)
+	first := g.start(signed(t, "stripe", "evt_1"))
+	receive(t, up.called, "the call")
+	held := buffers.used.Load()
+	copied := g.sendWaiting(signed(t, "stripe", "evt_1"))
+	if now := buffers.used.Load(); held == 0 || now != held {
+		t.Errorf("%d bytes are held with a copy that waits, %d without", now, held)
+	}
+	close(up.goOn)
+	receive(t, first, "the first answer")
+	receive(t, copied, "the answer to the copy")
+}
+
 func TestCopyThatMayNotWaitIsSentAway(t *testing.T) {
 	up := newBlocking()
 	g := newGateway(t, strings.Replace(stripeRoute, "source", "wait 0\nsource", 1), up.serve)
