@@ -227,7 +227,7 @@ func TestCluesTellWhatIsOddAtFirstSight(t *testing.T) {
 	for code, change := range map[string]func(*Input){
 		"header-missing":    func(in *Input) { in.Request.Header = http.Header{} },
 		"header-other":      func(in *Input) { in.Request.Header = http.Header{"X-Hub-Signature-256": {"sha256=00"}} },
-		"body-decompressed": func(in *Input) { in.Request.Header.Set("Content-Encoding", "gzip"); in.Config.Secrets[0].Value = "x" },
+		"body-decompressed": func(in *Input) { in.Request.Header.Set("Content-Encoding", "gzip") },
 		"body-compressed": func(in *Input) {
 			in.Request.Header.Set("Content-Encoding", "gzip")
 			in.Request.Body = []byte(gzipped(body))
@@ -236,10 +236,10 @@ func TestCluesTellWhatIsOddAtFirstSight(t *testing.T) {
 		"timestamp-unreadable": func(in *Input) { in.Request.Header.Set("X-Webhook-Signature", "t=noon,v1=00") },
 		"timestamp-unit":       func(in *Input) { in.Request.Header.Set("X-Webhook-Signature", "t=1767225600000,v1=00") },
 		"timestamp-age":        func(in *Input) { in.Request.Header.Set("X-Webhook-Signature", "t=1767220000,v1=00") },
-		"body-length":          func(in *Input) { in.Request.Header.Set("Content-Length", "3"); in.Config.Secrets[0].Value = "x" },
+		"body-length":          func(in *Input) { in.Request.Header.Set("Content-Length", "3") },
 	} {
 		found := false
-		for _, c := range Explain(paymos().input(t, change)).Clues {
+		for _, c := range Clues(paymos().input(t, change)) {
 			found = found || c.Code == code
 		}
 		if !found {
