@@ -12,6 +12,10 @@ import (
 // holds the signature of eight of its fields, with colons between them and
 // nothing escaped. The rest of an item is not signed. All items must be right.
 // (Adyen/adyen-python-api-library, Adyen/util.py.)
+//
+// Only the merchant's own reference may hold colons. Another field with one could
+// have been moved there from its neighbours, under the same signature: the same
+// notification with another pspReference, and so another id.
 type adyenForm struct{ c *compiled }
 
 // adyenFields are the paths of what is signed, in an item.
@@ -27,8 +31,9 @@ var (
 )
 
 var (
-	errAdyenBody = ErrUnsigned.because("the body is no list of notificationItems")
-	errAdyenItem = ErrUnsigned.because("an item has no additionalData.hmacSignature, or not one in the expected form")
+	errAdyenBody  = ErrUnsigned.because("the body is no list of notificationItems")
+	errAdyenColon = ErrForged.because("a signed field of an item holds a colon, and is not merchantReference: the signature could be that of other fields")
+	errAdyenItem  = ErrUnsigned.because("an item has no additionalData.hmacSignature, or not one in the expected form")
 )
 
 func (f *adyenForm) present(*Request) bool { return true }
@@ -89,8 +94,11 @@ func adyenMessage(item []byte) ([]byte, error) {
 	var texts []string
 	for _, field := range adyenFields {
 		text, err := fieldText(item, field)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, ErrForged.because("a signed field of an item is repeated, or no plain value")
+		case strings.Contains(text, ":") && field[0] != "merchantReference":
+			return nil, errAdyenColon
 		}
 		texts = append(texts, text)
 	}

@@ -31,6 +31,9 @@ func (v *Verifier) EventIDs(r *Request, res Result) ([]ID, error) {
 	case c.verifyOnly():
 		return nil, nil
 	case c.batch:
+		if err := c.checkContent(r); err != nil {
+			return nil, err
+		}
 		return c.batchIDs(r)
 	}
 	id, err := v.EventID(r, res)

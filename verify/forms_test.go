@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"slices"
 	"strings"
 	"testing"
@@ -227,6 +228,24 @@ func TestAdyenBodiesWithoutSignaturesAreUnsigned(t *testing.T) {
 	refuse(t, v, signed, ErrUnsigned)
 }
 
+// Fields are signed with colons between them, so that a field that holds one could
+// be moved: the same signature would be that of another id.
+func TestFieldsOfAdyenCannotBeMoved(t *testing.T) {
+	v := mustNew(t, formConfig("adyen", "", adyenKey))
+	item := func(psp, original, account, reference string) string {
+		fields := fmt.Sprintf(`"pspReference":%q,"originalReference":%q,"merchantAccountCode":%q,"merchantReference":%q,"amount":{"value":5,"currency":"EUR"},"eventCode":"CAPTURE","success":"true"`,
+			psp, original, account, reference)
+		m := hmac.New(sha256.New, fromHex(adyenKey))
+		m.Write([]byte(psp + ":" + original + ":" + account + ":" + reference + ":5:EUR:CAPTURE:true"))
+		return `{"notificationItems":[{"NotificationRequestItem":{` + fields + `,"additionalData":{"hmacSignature":"` + base64.StdEncoding.EncodeToString(m.Sum(nil)) + `"}}}]}`
+	}
+	accept(t, v, post(item("P", "", "Shop", "order:1:2")))
+	accept(t, v, post(item("P", "", "Shop", `a\b`)))
+	for _, moved := range []string{item("P:", "Shop", "order", "1:2"), item("P", ":Shop", "order", "1:2"), item("P", "", "Shop:order", "1:2")} {
+		refuse(t, v, post(moved), ErrForged)
+	}
+}
+
 func TestAdyenItemsAreBounded(t *testing.T) {
 	v := mustNew(t, formConfig("adyen", "", adyenKey))
 	one := adyenSigned(t, v, "p1").Body
@@ -310,6 +329,48 @@ func TestMailgunSignsNothingOfTheEvent(t *testing.T) {
 }
 
 // TestSignedBodiesPass: what SignBody and Sign make is what Verify accepts.
+// Signatures in the body prove nothing of what a content coding makes of it.
+func TestIDsOutsideOfTheSignedBodyAreRefused(t *testing.T) {
+	for _, name := range []string{"adyen", "mailgun"} {
+		v := sender(t, name)
+		body, err := v.SignBody(SignInput{Body: SampleBody(name, "e1"), Now: noon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := post(string(body))
+		res := accept(t, v, r)
+		for content, ok := range map[string]bool{string(body): true, string(SampleBody(name, "e2")): false, "": false} {
+			r.Content = []byte(content)
+			if ids, err := v.EventIDs(r, res); (err == nil) != ok || len(ids) > 0 != ok {
+				t.Errorf("%s: %v, %v", name, ids, err)
+			}
+		}
+	}
+}
+
+// counted is a hash that counts what it is asked for.
+type counted struct {
+	hash.Hash
+	sums *int
+}
+
+func (c counted) Sum(b []byte) []byte { *c.sums++; return c.Hash.Sum(b) }
+
+// A stranger may write many signatures; they must not multiply the work on a body.
+func TestManySignaturesCostOneHMAC(t *testing.T) {
+	v := mustNew(t, formConfig("twilio", "https://h/sms", "token"))
+	sums := 0
+	m := &mac{size: sha1.Size}
+	m.pool.New = func() any { return &digester{Hash: counted{hmac.New(sha1.New, []byte("token")), &sums}} }
+	v.schemes[0].keys[0].mac = m
+	wrong := strings.Repeat(twilioSigned("token", "other")+",", maxCandidates-1)
+	r := post("a=b", "X-Twilio-Signature: "+wrong+twilioSigned("token", "https://h:443/smsab"))
+	accept(t, v, r)
+	if sums != 2 { // with the port and without
+		t.Errorf("%d HMACs are made", sums)
+	}
+}
+
 func TestSignedBodiesPass(t *testing.T) {
 	for sender, c := range map[string]struct{ secret, body string }{
 		"adyen":   {adyenKey, string(adyenNotification("p1", "p2"))},

@@ -1,16 +1,20 @@
 package verify
 
 import (
+	"crypto/hmac"
+	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
 // key is one secret as one scheme uses it.
 type key struct {
-	Key
-	mac    *mac      // the same key; nil where the algorithm is no HMAC
+	mac    *mac      // nil where the algorithm is no HMAC
+	other  Key       // where it is none
 	secret int       // its index in the configuration
 	until  time.Time // zero: no end
 }
@@ -19,8 +23,21 @@ func (k *key) usable(now time.Time) bool {
 	return k.until.IsZero() || now.Before(k.until)
 }
 
+// signed reports whether one of the signatures is of the message, of which an HMAC
+// is made once, however many there are.
+func (k *key) signed(message []byte, signatures [][]byte) bool {
+	if k.mac == nil {
+		return slices.ContainsFunc(signatures, func(s []byte) bool { return k.other.Verify(message, s) })
+	}
+	sum := k.mac.of(message)
+	return slices.ContainsFunc(signatures, func(s []byte) bool { return hmac.Equal(sum, s) })
+}
+
 func (k *key) sign(message []byte) ([]byte, error) {
-	signer, ok := k.Key.(Signer)
+	if k.mac != nil {
+		return k.mac.of(message), nil
+	}
+	signer, ok := k.other.(Signer)
 	if !ok {
 		return nil, errors.New("keys of this algorithm cannot sign")
 	}
@@ -31,6 +48,8 @@ func (k *key) sign(message []byte) ([]byte, error) {
 // bytes.
 func keysOf(s Scheme, sender Sender, secrets []Secret) (keys []*key, raw []string, err error) {
 	format := or(s.SecretFormat, sender.SecretFormat)
+	a, isOther := algorithms[s.Algorithm]
+	shared := !isOther || a.Static
 	for i, secret := range secrets {
 		if !s.owns(secret, sender.Schemes) {
 			continue
@@ -38,6 +57,9 @@ func keysOf(s Scheme, sender Sender, secrets []Secret) (keys []*key, raw []strin
 		value := secret.Value
 		if format != Text {
 			value = value[len(s.SecretPrefix):]
+		}
+		if shared && isPublicKey(value) {
+			return nil, nil, fmt.Errorf("secret %d is a public key, and %s wants a secret: whoever knows the key could sign", i+1, s.Algorithm)
 		}
 		decoded, err := decodeSecret(value, format)
 		if err != nil {
@@ -55,12 +77,25 @@ func keysOf(s Scheme, sender Sender, secrets []Secret) (keys []*key, raw []strin
 
 func (k *key) set(algorithm string, secret []byte) (err error) {
 	if a, ok := algorithms[algorithm]; ok {
-		k.Key, err = a.NewKey(secret)
+		k.other, err = a.NewKey(secret)
 		return err
 	}
 	k.mac, err = newMAC(algorithm, secret)
-	k.Key = k.mac
 	return err
+}
+
+// isPublicKey reports whether a secret is the public key of a pair: a whpk_ of
+// Standard Webhooks, PEM, or the base64 of a SubjectPublicKeyInfo.
+func isPublicKey(secret string) bool {
+	if strings.HasPrefix(secret, "whpk_") || strings.HasPrefix(secret, "-----BEGIN PUBLIC KEY-----") {
+		return true
+	}
+	der, err := base64.StdEncoding.DecodeString(secret)
+	if err != nil {
+		return false
+	}
+	_, err = x509.ParsePKIXPublicKey(der)
+	return err == nil
 }
 
 // owns reports whether a secret is the scheme's: one with its prefix or, if it has

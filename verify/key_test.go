@@ -115,3 +115,31 @@ func TestAlternativesWithoutASecretMayBeUnknown(t *testing.T) {
 		t.Error("an unknown algorithm was accepted")
 	}
 }
+
+// Whoever knows a public key could sign with it, if it were taken for a secret.
+func TestPublicKeysAreNoSecrets(t *testing.T) {
+	const (
+		ofStandardWebhooks = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+		ofAPair            = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+		inPEM              = "-----BEGIN PUBLIC KEY-----\n" + ofAPair + "\n-----END PUBLIC KEY-----"
+	)
+	for _, key := range []string{ofStandardWebhooks, ofAPair, inPEM} {
+		for name, c := range map[string]Config{
+			"stripe":           {Sender: "stripe"},
+			"as text":          {Sender: "standard-webhooks", SecretFormat: Text},
+			"of svix":          {Sender: "svix"},
+			"gitlab's token":   {Sender: "gitlab"},
+			"a custom scheme":  {Scheme: &Scheme{Headers: []string{"X-Sig"}}, EventID: inHeaders("X-Id")},
+			"decoded":          {Scheme: &Scheme{Headers: []string{"X-Sig"}}, EventID: inHeaders("X-Id"), SecretFormat: Base64},
+			"as the second of": {Sender: "stripe", Secrets: []Secret{{Value: "s"}}},
+		} {
+			c.Secrets = append(c.Secrets, Secret{Value: key})
+			if _, err := New(c); err == nil || strings.Contains(err.Error(), key) {
+				t.Errorf("%s: %.12s is taken: %v", name, key, err)
+			}
+		}
+	}
+	refused(t, Config{Sender: "stripe", Secrets: []Secret{{Value: ofAPair}}}, "secret 1 is a public key")
+	refused(t, Config{Sender: "gitlab", Secrets: []Secret{{Value: ofStandardWebhooks}}}, "secret 1 is a public key")
+	mustNew(t, Config{Sender: "standard-webhooks", Secrets: []Secret{{Value: ofStandardWebhooks}}})
+}

@@ -18,7 +18,7 @@ func specialSenders() []Sender {
 			AttemptTimeout: 10 * time.Second,
 			Notes: []string{
 				"Signed are eight fields of each item (`pspReference`, `originalReference`, `merchantAccountCode`, `merchantReference`, the amount's value and currency, `eventCode`, `success`), **and nothing else of the body**: take what you act on from these, or ask Adyen's API.",
-				"All items of a notification must be signed right, or none is let through.",
+				"All items of a notification must be signed right, or none is let through. An item is refused if a signed field but `merchantReference` holds a colon, which Adyen's libraries let pass: the fields are signed with colons between them, so that it could be another notification's signature.",
 				"Adyen calls two notifications with one `pspReference` and `eventCode` the same event, and asks to take its other fields from the newer one; the gateway drops the newer one.",
 				"A notification that is not accepted holds up those behind it.",
 				"Older accounts want the answer `[accepted]`: write `duplicate 200 \"[accepted]\"`, and `success 200 body_prefix [accepted]` where the application reports errors with 200.",

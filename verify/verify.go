@@ -206,7 +206,11 @@ func (v *Verifier) HasSignature(r *Request) bool {
 // Verify, with its result: before, the body is anybody's. The error is an *Error
 // of kind ErrMissingID, ErrAmbiguousID or ErrBadID.
 func (v *Verifier) EventID(r *Request, res Result) (ID, error) {
-	text, key, err := compose(v.schemes[res.scheme].eventID, r)
+	c := v.schemes[res.scheme]
+	if err := c.checkContent(r); err != nil {
+		return ID{}, err
+	}
+	text, key, err := compose(c.eventID, r)
 	if err != nil {
 		return ID{}, err
 	}
