@@ -89,7 +89,7 @@ func officeSenders() []Sender {
 			AttemptTimeout: 5 * time.Second,
 			Notes: []string{
 				"The secret is the app's client secret. HubSpot signs the URL: write it as `public_url`. The older v1 and v2 signatures are plain hashes that can be forged by appending, and are not offered.",
-				"A delivery carries up to 100 events, and a retry may hold others. HubSpot does not promise that `eventId` alone is unique, so the subscription and the account are part of the id.",
+				"A delivery carries up to 100 events, and a retry may hold others. HubSpot does not promise that `eventId` alone is unique, so the subscription and the account are part of the id. A busy account had better write all three and `event_id json $[*].occurredAt`, and `on_reused_id duplicate`.",
 				"HubSpot does not try again after 400, 401, 403, 404 and 405: set `reject_status 503` if deliveries must survive a wrong secret.",
 			},
 			Sources: []string{"HubSpot/hubspot-api-python: hubspot/utils/signature.py, tests/spec/utils/test_signature.py", "community.hubspot.com 277558", "that eventId may not be unique (from memory)"},
