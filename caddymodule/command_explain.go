@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -44,8 +45,8 @@ are several), or a sender and its secrets.
 The age of the delivery is judged by --at, the time when it arrived. Without it
 only the signature is judged.
 
-No secret and no signature is printed. The exit status is 0 if the delivery
-verifies.`,
+No secret and no signature is printed. The exit status is 0 if the delivery would
+be let through.`,
 		Example: `  caddy webhook-dedupe explain --request delivery.txt --config Caddyfile
   caddy webhook-dedupe explain --headers headers.txt --body body.json \
     --sender stripe --secret @secret.txt --at 2026-01-01T12:00:00Z`,
@@ -82,11 +83,12 @@ func (x explaining) run(out io.Writer) (int, error) {
 	if in.Request, err = x.delivery(); err != nil {
 		return 1, err
 	}
+	var route *Handler
 	var notes []string
 	if x.config != "" {
-		notes, err = x.fromConfig(&in)
+		route, notes, err = x.fromConfig(&in)
 	} else {
-		err = x.fromFlags(&in)
+		route, err = x.fromFlags(&in)
 	}
 	if err != nil {
 		return 1, err
@@ -103,6 +105,10 @@ func (x explaining) run(out io.Writer) (int, error) {
 	if signedAt, ok := x.onlyOld(rep, in.Now); ok {
 		in.Now = signedAt
 		rep = explain.Explain(in)
+	}
+	if name := route.handshakeOf(in, rep.Verified); name != "" {
+		fmt.Fprintf(out, "It is the handshake %s, which carries no event and is passed on to the application.\n", name)
+		return 0, nil
 	}
 	writeReport(out, rep, len(in.Config.Secrets), x.at != "")
 	if !rep.Verified || rep.IDError != nil {
@@ -150,7 +156,7 @@ func writeReport(out io.Writer, rep explain.Report, secrets int, timed bool) {
 	for _, r := range rep.Repairs {
 		fmt.Fprintf(out, "It would verify so: %s (%s)\n", r.Text, r.Code)
 	}
-	if rep.Tried > 0 && len(rep.Repairs) == 0 {
+	if verify.Reason(rep.Reason) != "" && rep.Tried > 0 && len(rep.Repairs) == 0 {
 		fmt.Fprintf(out, "None of %d usual changes makes the signature match: the secret is another one, or the body is not what was signed.\n", rep.Tried)
 	}
 }
@@ -187,22 +193,48 @@ func (x explaining) delivery() (*verify.Request, error) {
 	return r, nil
 }
 
-func (x explaining) fromFlags(in *explain.Input) error {
-	if sender, _ := verify.SenderNamed(x.sender); sender.Authenticator != "" {
-		return errNoToken
+func (x explaining) fromFlags(in *explain.Input) (*Handler, error) {
+	sender, _ := verify.SenderNamed(x.sender)
+	if sender.Authenticator != "" {
+		return nil, errNoToken
 	}
 	in.Config = verify.Config{Sender: x.sender, SecretFormat: x.secretFormat, PublicURL: x.publicURL}
+	if sender.NoEventID != "" {
+		in.Config.EventID = []verify.IDSource{{Kind: verify.NoID}} // the route's choice is not known here
+	}
 	for _, s := range x.secrets {
 		value, err := argument(s)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if strings.HasPrefix(s, "@") { // an editor's line end is no part of it
 			value = []byte(strings.TrimRight(string(value), "\r\n"))
 		}
 		in.Config.Secrets = append(in.Config.Secrets, verify.Secret{Value: string(value)})
 	}
-	return nil
+	return &Handler{Sender: x.sender, PublicURL: x.publicURL}, nil
+}
+
+// handshakeOf names the handshake of the route that the saved delivery is, if it
+// is one.
+func (h *Handler) handshakeOf(in explain.Input, verified bool) string {
+	sender, _ := verify.SenderNamed(h.Sender)
+	v, err := verify.New(in.Config)
+	if err != nil || h.setHandshakes(sender) != nil {
+		return ""
+	}
+	saved := in.Request
+	r := &http.Request{Method: saved.Method, RequestURI: saved.URI, Header: saved.Header}
+	content := saved.Content
+	if content == nil {
+		content = saved.Body
+	}
+	for _, hs := range h.handshakes {
+		if verified && hs.fitsSigned(saved.Method, content) || hs.fitsBody(saved.Body) && hs.fitsHead(r, h.ownQuery, v) {
+			return hs.name
+		}
+	}
+	return ""
 }
 
 // parseInstant reads RFC 3339 or Unix seconds.

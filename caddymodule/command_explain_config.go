@@ -18,28 +18,28 @@ import (
 // fromConfig sets up the input for a route of a configuration. The secrets of
 // its other routes are tried too. The notes say which secrets cannot be read
 // here.
-func (x explaining) fromConfig(in *explain.Input) (notes []string, err error) {
+func (x explaining) fromConfig(in *explain.Input) (route *Handler, notes []string, err error) {
 	raw, _, _, err := caddycmd.LoadConfig(x.config, x.adapter)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	routes, err := routesOf(raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	at, err := x.choose(routes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, h := range routes {
 		secrets, unread := h.savedSecrets()
 		if i == at {
 			if h.OIDC != nil {
-				return nil, errNoToken
+				return nil, nil, errNoToken
 			}
 			notes = unread
 			if in.Config, err = h.verifyConfig(); err != nil {
-				return notes, err
+				return nil, notes, err
 			}
 			in.Config.Secrets = secrets
 			if err = decodeSaved(in.Request, h.SignedBody == "decoded"); err != nil {
@@ -53,7 +53,7 @@ func (x explaining) fromConfig(in *explain.Input) (notes []string, err error) {
 			})
 		}
 	}
-	return notes, nil
+	return routes[at], notes, nil
 }
 
 // errNoToken: an old token is of no use, and what is wrong with a fresh one is in

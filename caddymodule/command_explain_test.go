@@ -123,6 +123,67 @@ func TestExplainNamesTheChangeThatHelps(t *testing.T) {
 	}
 }
 
+func TestExplainJudgesSendersWithoutAnEventID(t *testing.T) {
+	for _, name := range verify.Senders() {
+		if s, _ := verify.SenderNamed(name); s.NoEventID == "" {
+			continue
+		}
+		v, err := verify.New(verify.Config{Sender: name, EventID: []verify.IDSource{{Kind: verify.NoID}}, Secrets: []verify.Secret{{Value: verify.SampleSecret(name)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := verify.SampleBody(name, "evt_1")
+		h, err := v.Sign(verify.SignInput{Body: body, Now: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var head bytes.Buffer
+		_ = h.Write(&head)
+		x := explaining{request: file(t, "dump", head.String()+"\r\n"+string(body)), sender: name, secrets: []string{verify.SampleSecret(name)}}
+		if text, ok := explained(t, x); !ok {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+func TestExplainKnowsHandshakes(t *testing.T) {
+	v, err := verify.New(verify.Config{Sender: "slack", Secrets: []verify.Secret{{Value: secret}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const challenge = `{"type":"url_verification","challenge":"c"}`
+	h, err := v.Sign(verify.SignInput{Body: []byte(challenge), Now: savedAt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head bytes.Buffer
+	_ = h.Write(&head)
+	signed := head.String() + "\r\n" + challenge
+	meta := "GET /hooks?hub.mode=subscribe&hub.challenge=1&hub.verify_token=t HTTP/1.1\r\n\r\n"
+	for _, c := range []struct {
+		sender, dump string
+		ok           bool
+		want         string
+	}{
+		{"slack", signed, true, "the handshake slack"},
+		{"slack", strings.Replace(signed, "challenge\":\"c", "challenge\":\"d", 1), false, "forged"},
+		{"paymos", signed, false, "unsigned"},
+		{"meta", meta, true, "the handshake meta"},
+		{"meta", strings.Replace(meta, "subscribe", "other", 1), false, "unsigned"},
+		{"stripe", meta, false, "unsigned"},
+	} {
+		text, ok := explained(t, explaining{request: file(t, "dump", c.dump), sender: c.sender, secrets: []string{secret}})
+		if ok != c.ok {
+			t.Errorf("%s: accepted is %v", c.sender, ok)
+		}
+		says(t, text, c.want)
+	}
+	config := "http://a.test {\nwebhook_dedupe meta {\nsecret " + secret + "\nevent_id none\nhandshake none\n}\n}\n"
+	if text, ok := explained(t, explaining{request: file(t, "dump", meta), config: file(t, "Caddyfile", config), adapter: "caddyfile"}); ok {
+		t.Errorf("a handshake that the route has not: %s", text)
+	}
+}
+
 func TestExplainReadsHeadersAndBodyFromFilesOfTheirOwn(t *testing.T) {
 	head, _, _ := strings.Cut(readFile(t, saved(t, secret, savedBody)), "\r\n\r\n")
 	_, head, _ = strings.Cut(head, "\r\n")

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -53,8 +54,9 @@ var bodyChanges = []struct {
 	}},
 	{"body-json-escapes", "The JSON was signed with plain slashes and has them escaped (\\/) here: something parsed it and wrote it anew.", func(b []byte) []byte { return ifJSON(b, replaced(b, `\/`, "/")) }},
 	{"body-json-order", "The JSON was signed with its members in alphabetical order: something parsed it and wrote it anew.", sorted},
-	{"body-charset", "The body was signed in ISO 8859-1 and is UTF-8 here.", toLatin1},
-	{"body-charset", "The body was signed in UTF-8 and is ISO 8859-1 here, or was converted to UTF-8 twice.", fromLatin1},
+	{"body-charset", "The body is UTF-8 here and was signed in ISO 8859-1 or Windows-1252, or was converted to UTF-8 once more than it was signed.", toSingleBytes},
+	{"body-charset", "The body was signed in UTF-8 and is ISO 8859-1 here.", func(b []byte) []byte { return fromSingleBytes(b, nil) }},
+	{"body-charset", "The body was signed in UTF-8 and is Windows-1252 here.", func(b []byte) []byte { return fromSingleBytes(b, windows1252) }},
 	{"body-form", "What is signed is the form parameter `payload`, decoded, and not the form.", func(b []byte) []byte { return formValue(b, "payload") }},
 	{"body-form", "The body was signed after its percent signs were decoded.", percentDecoded},
 	{"body-empty", "An empty body is signed: something consumed the body before it was signed, or the sender does not cover it.", func(b []byte) []byte {
@@ -261,12 +263,23 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-func toLatin1(b []byte) []byte {
+// windows1252 are the characters of the bytes 0x80 to 0x9f, which are controls in
+// ISO 8859-1; 0 where there is none.
+var windows1252 = []rune{
+	'€', 0, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0, 'Ž', 0,
+	0, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0, 'ž', 'Ÿ',
+}
+
+// toSingleBytes writes text in ISO 8859-1, or in Windows-1252 what is only there.
+func toSingleBytes(b []byte) []byte {
 	if isASCII(b) || !utf8.Valid(b) {
 		return nil
 	}
 	var out []byte
 	for _, r := range string(b) {
+		if i := slices.Index(windows1252, r); i >= 0 && r != 0 {
+			r = rune(0x80 + i)
+		}
 		if r > 0xff {
 			return nil
 		}
@@ -275,13 +288,19 @@ func toLatin1(b []byte) []byte {
 	return out
 }
 
-func fromLatin1(b []byte) []byte {
+// fromSingleBytes reads each byte as a character: those from 0x80 on by the table,
+// where it has one.
+func fromSingleBytes(b []byte, table []rune) []byte {
 	if isASCII(b) {
 		return nil
 	}
 	var out []byte
 	for _, c := range b {
-		out = utf8.AppendRune(out, rune(c))
+		r := rune(c)
+		if i := int(c) - 0x80; i >= 0 && i < len(table) && table[i] != 0 {
+			r = table[i]
+		}
+		out = utf8.AppendRune(out, r)
 	}
 	return out
 }

@@ -78,7 +78,11 @@ func timeClue(s verify.Scheme, in Input, add func(code, format string, args ...a
 	default:
 		age := in.Now.Sub(instant(text, unit))
 		if limit := toleranceOf(in.Config); limit > 0 && age.Abs() > limit {
-			add("timestamp-age", "It claims to have been signed %v before now.", age.Round(time.Second))
+			when := "before"
+			if age < 0 {
+				when = "after"
+			}
+			add("timestamp-age", "It claims to have been signed %v %s it arrived.", age.Abs().Round(time.Second), when)
 		}
 	}
 }

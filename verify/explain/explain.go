@@ -81,8 +81,8 @@ func Explain(in Input) Report {
 		return rep
 	}
 	rep.Clues = Clues(in)
-	if errors.Is(rep.Reason, verify.ErrStale) {
-		return rep // the signature is right: the reason says how the time is wrong
+	if errors.Is(rep.Reason, verify.ErrStale) || a.matches(in.Now) {
+		return rep // the signature is right: the reason says what is wrong
 	}
 	s := search{now: in.Now, base: a, budget: budget}
 	rep.Repairs = s.run(repairs(in))
@@ -108,17 +108,24 @@ type attempt struct {
 
 // matches reports whether the signature is right, whatever the time.
 func (a attempt) matches(now time.Time) bool {
-	c := a.config
+	c := withChoice(a.config)
 	c.Tolerance = verify.ToleranceOff
-	if c.Scheme != nil && len(c.EventID) == 0 {
-		c.EventID = []verify.IDSource{{Kind: verify.FromBodySHA256}}
-	}
 	v, err := verify.New(c)
 	if err != nil {
 		return false
 	}
 	_, err = v.Verify(a.request, now)
 	return err == nil
+}
+
+// withChoice chooses an event id where the route has to and does not. It makes no
+// difference to a signature.
+func withChoice(c verify.Config) verify.Config {
+	sender, _ := verify.SenderNamed(c.Sender)
+	if len(c.EventID) == 0 && (c.Scheme != nil || sender.NoEventID != "") {
+		c.EventID = []verify.IDSource{{Kind: verify.FromBodySHA256}}
+	}
+	return c
 }
 
 // withBody returns a copy of the request with another body.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,12 @@ func sender(name string, secrets ...string) verify.Config {
 	for _, s := range secrets {
 		c.Secrets = append(c.Secrets, verify.Secret{Value: s})
 	}
+	return c
+}
+
+func withoutID(name string, secrets ...string) verify.Config {
+	c := sender(name, secrets...)
+	c.EventID = []verify.IDSource{{Kind: verify.NoID}}
 	return c
 }
 
@@ -94,6 +101,16 @@ func TestEveryUsualMistakeIsNamed(t *testing.T) {
 		return custom(s, secret)
 	}
 	own := func(c verify.Config) delivery { return delivery{signer: custom(stamped, secret), route: c, body: body} }
+	bare := verify.Scheme{Headers: []string{"X-Sig"}, Separator: " "}
+	labelled := verify.Scheme{Headers: []string{"X-Sig"}, Separator: " ", Labels: []string{"v1"}}
+	unlisted := func(s verify.Scheme) verify.Scheme { s.Separator = ""; return s }
+	// signatures writes a wrong signature and the right one as a list.
+	signatures := func(format string) func(*Input) {
+		return func(in *Input) {
+			right := strings.TrimPrefix(in.Request.Header.Get("X-Sig"), "v1,")
+			in.Request.Header.Set("X-Sig", fmt.Sprintf(format, strings.Repeat("0", len(right)), right))
+		}
+	}
 	for name, c := range map[string]struct {
 		delivery
 		change func(*Input)
@@ -120,6 +137,8 @@ func TestEveryUsualMistakeIsNamed(t *testing.T) {
 			in.Request.Header.Set("Content-Length", fmt.Sprint(len(body)))
 			in.Request.Body = []byte(body + " #")
 		}, "body-length"},
+		"Windows-1252":   {delivery{signer: sender("paymos", secret), route: sender("paymos", secret), body: `{"event_id":"1","in":"€"}`}, setBody("{\"event_id\":\"1\",\"in\":\"\x80\"}"), "body-charset"},
+		"UTF-8 twice":    {signedAs(`{"event_id":"1","in":"É"}`), setBody("{\"event_id\":\"1\",\"in\":\"Ã‰\"}"), "body-charset"},
 		"body consumed":  {signedAs(""), setBody(body), "body-empty"},
 		"form parameter": {signedAs("{}"), setBody("payload=%7B%7D"), "body-form"},
 		"previous secret": {withRoute(sender("paymos", "another")), func(in *Input) {
@@ -141,10 +160,16 @@ func TestEveryUsualMistakeIsNamed(t *testing.T) {
 		"prefix that is not there":   {own(changed(func(s *verify.Scheme) { s.Prefix = "sha256=" })), nil, "prefix"},
 		"prefix that is not known":   {delivery{signer: changed(func(s *verify.Scheme) { s.Prefix = "v9=" }), route: custom(stamped, secret), body: body}, nil, "prefix"},
 		"list taken for one":         {delivery{signer: sender("stripe", secret), route: custom(verify.Scheme{Headers: []string{"Stripe-Signature"}, Separator: ";"}, secret), body: body}, nil, "sender"},
+		"list of labels":             {delivery{signer: custom(labelled, secret), route: custom(unlisted(labelled), secret), body: body}, signatures("v1,%s v1,%s"), "separator"},
+		"list of bare signatures":    {delivery{signer: custom(bare, secret), route: custom(unlisted(bare), secret), body: body}, signatures("%s %s"), "separator"},
+		"sender without an id":       {delivery{signer: withoutID("zoom", secret), route: sender("stripe", secret), body: body}, nil, "sender"},
+		"time behind the body":       {own(changed(func(s *verify.Scheme) { s.Payload = "{body}.{timestamp}" })), nil, "payload"},
 		"secret and body":            {withRoute(sender("paymos", secret+" ")), setBody(body + "\n"), "body-line-end+secret-white-space"},
 		"URL without its slash":      {delivery{signer: urlScheme("https://h.test"), route: urlScheme("https://h.test"), body: body, url: "https://h.test/hook/"}, nil, "url"},
 		"URL without TLS":            {delivery{signer: urlScheme("https://h.test"), route: urlScheme("https://h.test"), body: body, url: "http://h.test/hook"}, nil, "url"},
 		"URL without its query":      {delivery{signer: urlScheme("https://h.test"), route: urlScheme("https://h.test"), body: body, url: "https://h.test/hook"}, func(in *Input) { in.Request.URI = "/hook?a=b" }, "url"},
+		"URL of the Host header":     {delivery{signer: urlScheme("https://h.test"), route: urlScheme("https://shop.test"), body: body, url: "https://h.test/hook"}, func(in *Input) { in.Request.Header.Set("Host", "h.test") }, "url"},
+		"URL that is not given":      {delivery{signer: urlScheme("https://h.test"), route: urlScheme(""), body: body, url: "https://h.test/hook"}, func(in *Input) { in.Request.Header.Set("Host", "h.test") }, "url"},
 		"URL with its standard port": {delivery{signer: urlScheme("https://h.test"), route: urlScheme("https://h.test"), body: body, url: "https://h.test:443/hook"}, nil, "url"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +189,11 @@ func TestEveryUsualMistakeIsNamed(t *testing.T) {
 			}
 			if len(codes) == 0 || codes[0] != c.code {
 				t.Errorf("got %q after %d tries, want %q first", codes, rep.Tried, c.code)
+			}
+			for i, f := range rep.Repairs {
+				if f.Text == "" || slices.Contains(rep.Repairs[:i], f) {
+					t.Errorf("a repair that says nothing, or nothing new: %q", rep.Repairs)
+				}
 			}
 		})
 	}
@@ -254,6 +284,25 @@ func TestAMissingTimestampHeaderIsAClue(t *testing.T) {
 	rep := Explain(d.input(t, func(in *Input) { in.Request.Header.Del("svix-timestamp") }))
 	if len(rep.Clues) != 1 || rep.Clues[0].Code != "timestamp-missing" {
 		t.Errorf("%+v", rep.Clues)
+	}
+}
+
+// A route that has to choose an event id and does not is not told of changes:
+// the signature is right.
+func TestAMissingChoiceIsTheOnlyReason(t *testing.T) {
+	d := delivery{signer: withoutID("zoom", secret), route: sender("zoom", secret), body: body}
+	rep := Explain(d.input(t, nil))
+	if rep.Verified || rep.Reason == nil || len(rep.Repairs) > 0 || rep.Tried > 0 {
+		t.Errorf("%+v", rep)
+	}
+}
+
+func TestTheAgeSaysOnWhichSide(t *testing.T) {
+	for want, now := range map[string]time.Time{"1h0m0s before it arrived": noon.Add(time.Hour), "1h0m0s after it arrived": noon.Add(-time.Hour)} {
+		rep := Explain(paymos().input(t, func(in *Input) { in.Now = now }))
+		if len(rep.Clues) != 1 || !strings.Contains(rep.Clues[0].Text, want) {
+			t.Errorf("%+v, want %s", rep.Clues, want)
+		}
 	}
 }
 

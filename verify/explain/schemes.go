@@ -18,7 +18,7 @@ import (
 var payloads = []string{
 	"{body}", "{timestamp}.{body}", "{timestamp}:{body}", "{timestamp}{body}", "{body}{timestamp}",
 	"{id}.{timestamp}.{body}", "v0:{timestamp}:{body}", "{timestamp}|{body}", "{timestamp}\n{body}", "{timestamp} {body}",
-	"{id}{timestamp}{body}", "{id}.{body}", "{url}{body}", "{body}{url}", "{method}{url}{body}", "{method}{url}{body}{timestamp}",
+	"{id}{timestamp}{body}", "{id}.{body}", "{body}.{timestamp}", "{timestamp}-{body}", "{timestamp}_{body}", "{url}{body}", "{body}{url}", "{method}{url}{body}", "{method}{url}{body}{timestamp}",
 }
 
 // schemeRepairs are the schemes of all known senders, and those that the headers
@@ -39,6 +39,9 @@ func schemeRepairs(in Input) (rs []repair) {
 	for _, g := range guesses(in) {
 		scheme := g
 		code, text := difference(own, scheme)
+		if code == "" {
+			continue // it is the route's own
+		}
 		rs = append(rs, repair{Finding{code, text}, func(a *attempt) {
 			if a.config.SecretFormat == "" {
 				a.config.SecretFormat = formatOf(in.Config)
@@ -113,23 +116,27 @@ func signatureShapes(h http.Header, now time.Time) (found []verify.Scheme) {
 			continue
 		}
 		value := h.Get(name)
-		found = append(found, shapesOf(name, value, ",", now)...)
-		for _, separator := range []string{";", " "} {
-			if strings.Contains(value, separator) {
+		for _, separator := range []string{";", " "} { // before the comma, which is also behind a label
+			if strings.Contains(value, separator) && !strings.Contains(value, ","+separator) {
 				found = append(found, shapesOf(name, value, separator, now)...)
 			}
 		}
+		found = append(found, shapesOf(name, value, ",", now)...)
 	}
 	return found
 }
 
 // shapesOf reads a header as a list with this separator.
 func shapesOf(name, value, separator string, now time.Time) (found []verify.Scheme) {
-	list := strings.Contains(value, separator)
+	items := strings.Split(value, separator)
+	list := len(items) > 1
 	var t verify.Timestamp
-	for item := range strings.SplitSeq(value, separator) {
+	for _, item := range items {
 		item = strings.TrimSpace(item)
-		s := verify.Scheme{Headers: []string{name}, Separator: separator}
+		s := verify.Scheme{Headers: []string{name}}
+		if list {
+			s.Separator = separator
+		}
 		var ok bool
 		if s.Encoding, s.Algorithm, ok = digest(item); ok {
 			found = append(found, s)
@@ -281,13 +288,21 @@ func differences(o, s verify.Scheme) (codes, texts []string) {
 	differ(or(own.Algorithm, verify.SHA256) != s.Algorithm, "algorithm", "The algorithm is %s.", s.Algorithm)
 	differ(or(own.Encoding, verify.Hex) != s.Encoding, "encoding", "The signature is written in %s.", s.Encoding)
 	differ(strings.Join(own.Labels, " ") != strings.Join(s.Labels, " ") && !(len(s.Labels) == 1 && slices.Contains(own.Labels, s.Labels[0])),
-		"label", "The label of the signature is `%s`.", strings.Join(s.Labels, " "))
-	differ(own.Prefix != s.Prefix, "prefix", "The fixed text before the signature is `%s`.", s.Prefix)
-	differ(len(s.Labels)+len(own.Labels) > 0 && or(own.Separator, ",") != s.Separator, "separator", "The separator between signatures is `%s`.", s.Separator)
+		"label", "The label of the signature is %s.", named(strings.Join(s.Labels, " ")))
+	differ(own.Prefix != s.Prefix, "prefix", "The fixed text before the signature is %s.", named(s.Prefix))
+	differ(s.Separator != "" && or(own.Separator, ",") != s.Separator, "separator", "The header holds a list, with the separator `%s`.", s.Separator)
 	t := own.Timestamp
 	differ(t.Field != s.Timestamp.Field || http.CanonicalHeaderKey(t.Header) != s.Timestamp.Header, "timestamp", "The timestamp is in %s.", placeOf(s.Timestamp))
 	differ(s.Timestamp.Unit != "" && t != (verify.Timestamp{}) && or(t.Unit, verify.UnixSeconds) != s.Timestamp.Unit, "unit", "The unit of the timestamp is %s.", s.Timestamp.Unit)
 	return codes, texts
+}
+
+// named quotes what may not be there.
+func named(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return "`" + s + "`"
 }
 
 func placeOf(t verify.Timestamp) string {

@@ -1,6 +1,9 @@
 package explain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // budget bounds the search: how many bytes of bodies are hashed.
 const budget = 2 << 30
@@ -28,7 +31,7 @@ type search struct {
 func (s *search) run(kinds [][]repair) (found []Finding) {
 	for _, kind := range kinds {
 		for _, r := range kind {
-			if s.try(r) {
+			if !slices.Contains(found, r.Finding) && s.try(r) {
 				found = append(found, r.Finding)
 			}
 		}
