@@ -65,7 +65,7 @@ func TestClusterFailoverIsFoundWithoutAWordFromTheDeadNode(t *testing.T) {
 func TestFrozenNodeHoldsUpNoKeyOfTheOthers(t *testing.T) {
 	t.Parallel()
 	nodes := harness.StartCluster(t, 0, "--cluster-require-full-coverage", "no")
-	s := open(t, Options{Addresses: []string{nodes[1].Addr}, Cluster: true, Timeout: 2 * time.Second})
+	s := open(t, Options{Addresses: []string{nodes[1].Addr}, Cluster: true, Timeout: patience})
 	checkLife(t, s)
 	slow, quick := keysOf(s, nodes, 0, 40), keysOf(s, nodes, 1, 40)
 	nodes[0].Freeze()
@@ -73,9 +73,7 @@ func TestFrozenNodeHoldsUpNoKeyOfTheOthers(t *testing.T) {
 	var ended atomic.Int32
 	for _, key := range slow {
 		waiting.Go(func() {
-			if _, err := s.Claim(context.Background(), key, hold("own"), true); err == nil {
-				t.Error("a frozen node answered")
-			}
+			_, _ = s.Claim(context.Background(), key, hold("own"), true) // thawed, it may have another role
 			ended.Add(1)
 		})
 	}
@@ -99,8 +97,8 @@ func TestFrozenNodeHoldsUpNoKeyOfTheOthers(t *testing.T) {
 	if n := ended.Load(); n > 0 {
 		t.Errorf("%d callers of the frozen node were done before those of another", n)
 	}
-	waiting.Wait()
 	nodes[0].Thaw()
+	waiting.Wait()
 }
 
 // Slots move while two owners race for each event.
