@@ -51,16 +51,21 @@ func (p *exitPlan) listen(ctx caddy.Context) error {
 // Handle implements [caddyevents.Handler]: it is called when a configuration
 // begins to stop, be it for a reload or for good.
 func (p *exitPlan) Handle(context.Context, caddy.Event) error {
-	if !caddy.Exiting() {
-		return nil
+	if caddy.Exiting() {
+		p.begin()
 	}
+	return nil
+}
+
+// begin starts the grace period. There is only one, however often the process is
+// told to end.
+func (p *exitPlan) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.grace > 0 && p.end.IsZero() {
 		p.end = time.Now().Add(p.grace)
 		time.AfterFunc(p.grace, func() { close(p.over) })
 	}
-	return nil
 }
 
 // leastTime is for closing a store when the grace period is used up.

@@ -58,6 +58,33 @@ func TestReloadIsNoExit(t *testing.T) {
 	}
 }
 
+func TestGracePeriodBeginsOnce(t *testing.T) {
+	p := newExitPlan()
+	p.allow(time.Hour)
+	p.begin()
+	first := p.end
+	p.allow(2 * time.Hour)
+	p.begin()
+	if left := time.Until(first); left <= 0 || left > time.Hour || !p.end.Equal(first) {
+		t.Errorf("the end was in %v, and then at %v", left, p.end)
+	}
+}
+
+func TestGracePeriodThatIsOverSaysSo(t *testing.T) {
+	p := newExitPlan()
+	p.allow(time.Nanosecond)
+	p.begin()
+	receive(t, p.over, "the end of the grace period")
+}
+
+func TestExitWithoutAGracePeriodHasNoEnd(t *testing.T) {
+	p := newExitPlan()
+	p.begin()
+	if !p.end.IsZero() {
+		t.Errorf("it ends at %v", p.end)
+	}
+}
+
 func TestGracePeriodIsTheServers(t *testing.T) {
 	store := newFakeStore()
 	ctx, err := provision(t, "{\nadmin off\nauto_https off\ngrace_period 7s\nshutdown_delay 2s\nwebhook_dedupe {\nstore test "+store.name+"\n}\n}\nhttp://x {\nwebhook_dedupe stripe {\nsecret x\n}\n}", newLogBook())
