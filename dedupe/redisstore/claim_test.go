@@ -144,6 +144,17 @@ func TestTakeoverJudgesTheRecordAsItIsInTheServer(t *testing.T) {
 	if err != nil || r.OwnedBy("second") {
 		t.Errorf("a second takeover, decided before the first: %+v, %v", r, err)
 	}
+	for name, other := range map[string]dedupe.Hold{
+		"a shorter lease":       {Lease: time.Second, TTL: 2 * time.Hour},
+		"a longer time to live": {Lease: 20 * time.Second, TTL: 9 * time.Hour},
+	} {
+		other.Token = "other"
+		advance(server, 5*time.Second)
+		r, err = c.runScript(context.Background(), claimScript, "a:1", other, "1")
+		if err != nil || r.OwnedBy("other") {
+			t.Errorf("a lease that runs is taken over by one with %s: %+v, %v", name, r, err)
+		}
+	}
 	advance(server, 30*time.Second)
 	// Somebody saw it failed, before it was claimed again and lapsed.
 	r, err = c.runScript(context.Background(), claimScript, "a:1", hold("third"), "0")

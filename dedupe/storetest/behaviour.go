@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,20 +73,21 @@ func testLeases(t *testing.T, h Harness) {
 // that count are the owner's, whoever asks.
 func testOtherLeases(t *testing.T, h Harness) {
 	s := suite{t, h}
+	var others time.Duration // how long the askers keep an event
 	try := func(key, token string, lease time.Duration) dedupe.Record {
 		t.Helper()
-		asker := hold(token)
-		asker.Lease, asker.TTL = lease, 2*ttl
+		asker := dedupe.Hold{Token: token, Lease: lease, TTL: others}
 		r, err := s.Store.Claim(context.Background(), key, asker, true)
 		s.must(err)
 		return r
 	}
-	for _, state := range []string{"in flight", "in doubt"} {
-		key := dedupe.Key("other-leases", strings.ReplaceAll(state, " ", "-"), "")
+	for n, state := range []string{"in flight", "in doubt", "in flight", "in doubt"} {
+		key := dedupe.Key("other-leases", strconv.Itoa(n), "")
 		a := s.own(key, "a")
 		if state == "in doubt" {
 			s.doubt(key, a)
 		}
+		others = []time.Duration{2 * ttl, ttl / 2}[n/2]
 		s.Advance(lease / 2)
 		if r := try(key, "hasty", lease/10); r.OwnedBy("hasty") || r.Token != "a" {
 			t.Errorf("%s, to one with a shorter lease: %+v, want it a's", state, r)
