@@ -78,7 +78,11 @@ func decode(coding string, body []byte, limit int64, grow func(int64) error) ([]
 func decoder(coding string, body *bytes.Reader) (r io.ReadCloser, err error) {
 	switch coding {
 	case "gzip", "x-gzip":
-		r, err = gzip.NewReader(body)
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(body); err == nil {
+			z.Multistream(false) // of several members many decoders see the first only
+			r = z
+		}
 	case "deflate":
 		if !zlibHeader(body) { // many send it without the wrapping that HTTP wants
 			return flate.NewReader(body), nil

@@ -38,6 +38,11 @@ func TestEveryCodingIsUndone(t *testing.T) {
 			}
 		}
 	}
+	// What is signed as a whole must not be cut in two by a stranger.
+	members := append(encoded(t, "gzip", "first"), encoded(t, "gzip", "second")...)
+	if got, err := decode("gzip", members, 1<<20, free); !errors.Is(err, errMalformed) {
+		t.Errorf("two members: %q, %v", got, err)
+	}
 	if _, err := decode("br", []byte("x"), 10, free); !errors.As(err, new(errUnknownCoding)) {
 		t.Errorf("an unknown coding: %v", err)
 	}

@@ -246,6 +246,31 @@ func TestFieldsOfAdyenCannotBeMoved(t *testing.T) {
 	}
 }
 
+// Receivers disagree about which of two members counts: neither is taken, and the
+// field does not count as missing.
+func TestRepeatedFieldsOfAdyenAreRefused(t *testing.T) {
+	v := mustNew(t, formConfig("adyen", "", adyenKey))
+	for _, repeated := range []string{`"originalReference":"a","originalReference":"b",`, `"merchantReference":{"a":1},`} {
+		m := hmac.New(sha256.New, fromHex(adyenKey))
+		m.Write([]byte("P::::::C:"))
+		signature := base64.StdEncoding.EncodeToString(m.Sum(nil))
+		item := func(more string) string {
+			return `{"notificationItems":[{"NotificationRequestItem":{` + more + `"pspReference":"P","eventCode":"C","additionalData":{"hmacSignature":"` + signature + `"}}}]}`
+		}
+		accept(t, v, post(item("")))
+		refuse(t, v, post(item(repeated)), ErrForged)
+	}
+}
+
+func TestExpiredSecretsNoLongerCountForForms(t *testing.T) {
+	for _, end := range []time.Time{noon, noon.Add(-time.Hour)} {
+		v := mustNew(t, Config{Sender: "twilio", PublicURL: hooks, Secrets: []Secret{{Value: "new"}, {Value: "token", Until: end}}})
+		refuse(t, v, twilioRequest("/sms", "a=b", hooks+"/smsab"), ErrForged)
+	}
+	v := mustNew(t, Config{Sender: "twilio", PublicURL: hooks, Secrets: []Secret{{Value: "new"}, {Value: "token", Until: noon.Add(time.Second)}}})
+	accept(t, v, twilioRequest("/sms", "a=b", hooks+"/smsab"))
+}
+
 func TestAdyenItemsAreBounded(t *testing.T) {
 	v := mustNew(t, formConfig("adyen", "", adyenKey))
 	one := adyenSigned(t, v, "p1").Body
