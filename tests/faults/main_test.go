@@ -2,8 +2,8 @@
 // all of it real: two Caddy processes that share a Redis server, or one on the
 // file store, killed, ended, reloaded and frozen; the Redis server killed,
 // emptied, frozen, full, read-only, loading, locked, crowded or unable to save;
-// connections to it cut before and after the command; an upstream that fails in
-// every way an upstream can, here and in PHP. There is a route for each policy
+// connections to it refused, and cut before and after the command; an upstream
+// that fails in every way an upstream can, here and in PHP. There is a route for each policy
 // and kind of sender, each with rules of its own. Senders follow a retry ladder
 // scaled down in time, break off within bodies or dribble them; thieves send what
 // they saw as if it were another event's; an operator decides at the end on what

@@ -62,7 +62,7 @@ func (w *world) storeLoss(r *harness.Redis, dir string) fault {
 }
 
 // linkFaults are those of the network between a gateway and the server.
-func (w *world) linkFaults(n int, proxy *harness.RedisProxy, slow *relay) []fault {
+func (w *world) linkFaults(n int, proxy *harness.RedisProxy, way *relay) []fault {
 	link := func(name string, fate harness.Fate, percent int) fault {
 		return w.lasting(cutOff, n, name, 300*time.Millisecond, 1500*time.Millisecond, func(rng *rand.Rand) {
 			dice := rand.New(rand.NewPCG(rng.Uint64(), 1)) // asked under the proxy's lock
@@ -76,9 +76,11 @@ func (w *world) linkFaults(n int, proxy *harness.RedisProxy, slow *relay) []faul
 	}
 	delayed := func(name string, delay time.Duration) fault {
 		return w.lasting(cutOff, n, name, 300*time.Millisecond, 1500*time.Millisecond,
-			func(*rand.Rand) { slow.delay.Store(int64(delay)) }, func() { slow.delay.Store(0) })
+			func(*rand.Rand) { way.delay.Store(int64(delay)) }, func() { way.delay.Store(0) })
 	}
 	return []fault{
+		w.lasting(cutOff, n, "redis' address refuses connections", 300*time.Millisecond, 1500*time.Millisecond,
+			func(*rand.Rand) { way.shut() }, way.open),
 		link("link cut before commands", harness.CutBefore, 40),
 		link("link cut", harness.CutBefore, 100),
 		link("link cut after commands", harness.CutAfter, 40),

@@ -54,6 +54,7 @@ func (w *world) site(variant int) string {
 			fmt.Sprint("upstream_timeout ", upstreamTimeout),
 			fmt.Sprint("wait ", copiesWait*time.Duration(1-variant%2)),
 			fmt.Sprint("max_in_flight ", 100_000+variant),
+			fmt.Sprint("max_response ", maxResponse, "B"),
 			"log_field try header " + tryHeader,
 		}, r.lines...)
 		if r.holds && w.released {

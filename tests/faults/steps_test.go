@@ -42,6 +42,12 @@ var failures = []step{
 	{"refuses, the answer's head comes and no more", func(s *service) { s.wire.stall(http.StatusServiceUnavailable) }},
 	{"accepts, and the answer says nothing", func(s *service) { s.do(s.work); s.acceptWith(http.StatusNoContent) }},
 	{"accepts, hints and bits", func(s *service) { s.do(s.work); s.dribble() }},
+	{"accepts at length", func(s *service) { s.do(s.work); s.answerAtLength(http.StatusOK, whole) }},
+	{"accepts at length, the answer is cut off", func(s *service) { s.do(s.work); s.answerAtLength(http.StatusOK, brokenOff) }},
+	{"accepts at length, the answer stalls", func(s *service) { s.do(s.work); s.answerAtLength(http.StatusOK, stalled) }},
+	{"refuses at length", func(s *service) { s.answerAtLength(http.StatusInternalServerError, whole) }},
+	{"refuses at length, the answer is cut off", func(s *service) { s.answerAtLength(http.StatusInternalServerError, brokenOff) }},
+	{"redirects at length", func(s *service) { s.answerAtLength(http.StatusFound, whole) }},
 	slow, slow, slow,
 }
 
@@ -83,7 +89,19 @@ func (s *service) refuse(status int) {
 	}
 }
 
-// begin notes that a complete answer begins, unless nobody waits for it.
+// answerAtLength sends more than the gateway holds. That much of an answer counts
+// for all of it: its status is the upstream's word, however it goes on.
+func (s *service) answerAtLength(status int, end ending) {
+	line := &s.q.accepted
+	if status >= 300 {
+		line = &s.q.refused
+	}
+	if s.begin(line) {
+		s.wire.answerAtLength(status, end)
+	}
+}
+
+// begin notes that an answer that counts begins, unless nobody waits for it.
 func (s *service) begin(line *time.Time) bool {
 	select {
 	case <-s.wire.gone():

@@ -25,10 +25,10 @@ type request struct {
 	end time.Time
 	// worked is when it did what the event asks for; zero if it never did.
 	worked time.Time
-	// accepted is when it began to send a complete accepted answer; zero if it
-	// did not.
+	// accepted is when it began to send an accepted answer, complete or longer than
+	// a gateway holds; zero if it did not.
 	accepted time.Time
-	// refused is when it began to send a complete answer that is no success.
+	// refused is likewise when it began to send one that is no success.
 	refused time.Time
 	// broke is when it broke the connection off.
 	broke time.Time

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ import (
 type wire interface {
 	// answer sends a complete answer.
 	answer(status int, last bool)
+	// answerAtLength sends an answer that is longer than the gateway holds.
+	answerAtLength(status int, end ending)
 	// cutOff sends this much of an answer, and breaks the connection.
 	cutOff(c cut)
 	// stall sends the head and a part of an answer and waits for the client's end.
@@ -35,6 +38,15 @@ const (
 	beforeAll cut = iota
 	withinBody
 	withinChunks
+)
+
+// ending is how a long answer ends.
+type ending int
+
+const (
+	whole ending = iota
+	brokenOff
+	stalled
 )
 
 // httpWire answers in this process.
@@ -57,6 +69,25 @@ func (c *httpWire) answer(status int, last bool) {
 	}
 }
 
+func (c *httpWire) answerAtLength(status int, end ending) {
+	if end == brokenOff {
+		c.hijack(func(conn net.Conn, rw *bufio.ReadWriter) {
+			_, _ = fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\nContent-Length: %d\r\n\r\n%*s", status, http.StatusText(status), 2*longAnswer, longAnswer, "")
+		})
+		return
+	}
+	c.w.Header().Set("Location", "/elsewhere")
+	if end == stalled {
+		c.w.Header().Set("Content-Length", strconv.Itoa(2*longAnswer))
+	}
+	c.w.WriteHeader(status)
+	_, _ = fmt.Fprintf(c.w, "%*s", longAnswer, "")
+	if end == stalled {
+		_ = http.NewResponseController(c.w).Flush()
+		<-c.gone()
+	}
+}
+
 func (c *httpWire) stall(status int) {
 	c.w.Header().Set("Content-Length", "100")
 	c.w.WriteHeader(status)
@@ -66,19 +97,26 @@ func (c *httpWire) stall(status int) {
 }
 
 func (c *httpWire) cutOff(where cut) {
+	c.hijack(func(conn net.Conn, rw *bufio.ReadWriter) {
+		switch where {
+		case beforeAll:
+			_ = conn.(*net.TCPConn).SetLinger(0)
+		case withinBody:
+			_, _ = rw.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
+		case withinChunks:
+			_, _ = rw.WriteString("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nonly this\r\n")
+		}
+	})
+}
+
+// hijack lets answer have the connection, and closes it.
+func (c *httpWire) hijack(answer func(net.Conn, *bufio.ReadWriter)) {
 	conn, rw, err := c.w.(http.Hijacker).Hijack()
 	if err != nil {
 		c.t.Error(err)
 		return
 	}
-	switch where {
-	case beforeAll:
-		_ = conn.(*net.TCPConn).SetLinger(0)
-	case withinBody:
-		_, _ = rw.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
-	case withinChunks:
-		_, _ = rw.WriteString("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nonly this\r\n")
-	}
+	answer(conn, rw)
 	_ = rw.Flush()
 	conn.Close()
 }
@@ -106,6 +144,16 @@ func (c *phpWire) cutOff(where cut) {
 		return
 	}
 	c.say("cut") // FastCGI has no chunks
+}
+
+// answerAtLength ends well or stalls: PHP that dies takes back what it said.
+func (c *phpWire) answerAtLength(status int, end ending) {
+	if end == whole {
+		c.say("long", status, longAnswer)
+		return
+	}
+	_, _ = fmt.Fprintln(c.conn, "stall", status, longAnswer)
+	<-c.tired
 }
 
 func (c *phpWire) stall(int) {

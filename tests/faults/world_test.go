@@ -19,7 +19,10 @@ const (
 	upstreamTimeout = 1500 * time.Millisecond
 	copiesWait      = 300 * time.Millisecond
 	tryTimeout      = 800 * time.Millisecond
-	gracePeriod     = 15 * time.Second
+	// A gateway holds so much of an answer; a long one is longer.
+	maxResponse = 32 << 10
+	longAnswer  = 4 * maxResponse
+	gracePeriod = 15 * time.Second
 	// perFault is about what a fault takes, with all lanes at work.
 	perFault = 450 * time.Millisecond
 	// Between two storms of faults there is a calm, in which nothing excuses
@@ -66,7 +69,7 @@ type world struct {
 func newWorld(t *testing.T, s scale) *world {
 	w := &world{scale: s, t: t, routes: routes(), signers: make(map[string]*harness.Sender), clients: newClients(t), healed: make(chan struct{})}
 	for _, r := range w.routes {
-		w.signers[r.sender] = harness.NewSender(t, r.sender)
+		w.signers[r.sender] = harness.NewSender(t, r.sender, harness.Secret)
 	}
 	for n := range s.events {
 		w.events = append(w.events, newEvent(w, n))
@@ -105,11 +108,11 @@ func onRedis(w *world) {
 	w.spools = true
 	w.resolve = resolveInRedis(r)
 	for n := range 2 {
-		slow := startRelay(w.t, r.Addr)
-		proxy := harness.StartRedisProxy(w.t, slow.addr)
-		w.addGateway(harness.WithRedis(proxy.Addr))
+		proxy := harness.StartRedisProxy(w.t, r.Addr)
+		way := startRelay(w.t, proxy.Addr)
+		w.addGateway(harness.WithRedis(way.addr))
 		w.addLane(3, w.gatewayFaults(n))
-		w.addLane(2, w.linkFaults(n, proxy, slow))
+		w.addLane(2, w.linkFaults(n, proxy, way))
 	}
 	w.addLane(4, w.redisFaults(r))
 	w.addLane(3, w.upstreamFaults())

@@ -15,7 +15,7 @@ fwrite($ledger, json_encode([
     'word' => $_SERVER['HTTP_WEBHOOK_DEDUPE'] ?? '',
 ]) . "\n");
 
-[$verb, $status] = explode(' ', trim(fgets($ledger) ?: 'die')) + [1 => '0'];
+[$verb, $status, $length] = explode(' ', trim(fgets($ledger) ?: 'die')) + [1 => '200', '0'];
 switch ($verb) {
     case 'answer':
         http_response_code((int) $status);
@@ -32,9 +32,17 @@ switch ($verb) {
         echo 'only this';
         flush();
         $die();
-    case 'stall':
-        header('Content-Length: 100');
-        echo 'only this';
+    case 'long':
+        http_response_code((int) $status);
+        if ((int) $status >= 300 && (int) $status < 400) {
+            header('Location: /elsewhere');
+        }
+        echo str_repeat(' ', (int) $length);
+        break;
+    case 'stall': // with a part of the answer, however long
+        http_response_code((int) $status);
+        header('Content-Length: ' . 2 * (int) $length + 100);
+        echo str_repeat(' ', (int) $length), 'only this';
         flush();
         fgets($ledger);
         $die();
