@@ -32,6 +32,7 @@ type delivery struct {
 	content []byte
 	coding  error
 	sum     [sha256.Size]byte // of the signed body
+	request *verify.Request   // as package verify sees it
 	check   verify.Result
 	digest  [sha256.Size]byte // of all signed bytes, for the replay guard
 	id      verify.ID
@@ -148,14 +149,15 @@ func (d *delivery) authenticate() *refusal {
 		return unread(d.coding)
 	}
 	var err error
-	req := d.verifyRequest()
-	if d.check, err = d.verifier.Verify(req, d.start); err != nil {
-		d.report.diagnosis = d.diagnostician.diagnose(req, d.start)
+	d.request = d.verifyRequest()
+	if d.check, err = d.verifier.Verify(d.request, d.start); err != nil {
+		d.report.diagnosis = d.diagnostician.diagnose(d.request, d.start)
 		return d.unverified(err)
 	}
 	d.report.verified(d)
 	if !d.signsContent {
 		_ = d.decode() // matters only to those who look for JSON
+		d.request.Content = d.content
 	}
 	return nil
 }
@@ -168,7 +170,7 @@ func (d *delivery) decode() error {
 
 // identify finds out which event the delivery is of.
 func (d *delivery) identify() *refusal {
-	req := d.verifyRequest()
+	req := d.request
 	var err error
 	switch {
 	case d.verifier.VerifyOnly():
@@ -191,7 +193,7 @@ func (d *delivery) identify() *refusal {
 	}
 	d.report.identified(d)
 	d.extraFields()
-	d.content = nil
+	d.content, d.request = nil, nil
 	d.decoding.giveBack()
 	return nil
 }
