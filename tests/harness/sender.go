@@ -15,8 +15,8 @@ import (
 	_ "github.com/webhook-dedupe/caddy-webhook-dedupe/verify/token"
 )
 
-// Secret is every route's, unless a test says otherwise. It is one in every
-// format that a sender may want.
+// Secret is every route's, unless a test says otherwise. It is one as text and in
+// base64.
 const Secret = "whsec_YW4gaW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzISE="
 
 // PublicURL is what every route of a sender that signs the URL says it is.
@@ -28,7 +28,10 @@ const PublicURL = "https://hooks.example.test/hook"
 func Route(name string) (secret string, lines []string) {
 	s, _ := verify.SenderNamed(name)
 	secret = Secret
-	if s.SecretFormat != verify.Text || s.Schemes[0].Algorithm != "" {
+	if _, err := verify.New(verify.Config{
+		Sender: name, PublicURL: PublicURL, Secrets: []verify.Secret{{Value: Secret}},
+		EventID: []verify.IDSource{{Kind: verify.NoID}},
+	}); err != nil { // it wants hex, or a public key
 		secret = verify.SampleSecret(name)
 	}
 	if s.NoEventID != "" {
