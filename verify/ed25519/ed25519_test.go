@@ -1,6 +1,7 @@
 package ed25519
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -77,4 +78,24 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("accepted %x of %x", signed, message)
 		}
 	})
+}
+
+func TestSignaturesOfAnotherLengthAreRefused(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := newKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := ed25519.Sign(private, []byte("x"))
+	if !k.Verify([]byte("x"), signature) {
+		t.Error("the signature itself is refused")
+	}
+	for _, s := range [][]byte{nil, {}, signature[:63], append(signature[:64:64], 0)} {
+		if k.Verify([]byte("x"), s) {
+			t.Errorf("%d bytes are accepted", len(s))
+		}
+	}
 }

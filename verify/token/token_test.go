@@ -1,6 +1,7 @@
 package token
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
@@ -16,6 +17,11 @@ func TestOnlyTheTokenItselfIsAccepted(t *testing.T) {
 	for presented, want := range map[string]bool{"t0ken": true, "": false, "t0ke": false, "t0kenn": false, "T0ken": false, "t0ken\x00": false} {
 		if got := k.Verify([]byte("any"), []byte(presented)); got != want {
 			t.Errorf("%q: %v", presented, got)
+		}
+	}
+	for i := range 2000 { // of so many some begin alike, hashed
+		if k.Verify(nil, []byte(strconv.Itoa(i))) {
+			t.Errorf("%d is taken for the token", i)
 		}
 	}
 	if s, err := k.(verify.Signer).Sign(nil); err != nil || string(s) != "t0ken" {
