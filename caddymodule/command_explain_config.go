@@ -42,7 +42,7 @@ func (x explaining) fromConfig(in *explain.Input) (route *Handler, notes []strin
 				return nil, notes, err
 			}
 			in.Config.Secrets = secrets
-			if err = decodeSaved(in.Request, h.SignedBody == "decoded"); err != nil {
+			if err = decodeSaved(in, h.SignedBody == "decoded"); err != nil {
 				notes = append(notes, "the body cannot be decoded: "+err.Error())
 			}
 			continue
@@ -62,14 +62,15 @@ var errNoToken = errors.New("its deliveries carry a token: why one is refused is
 
 // decodeSaved takes the content coding off a saved body, as the gateway does: to
 // verify it, or to find the event id in it. A body that was saved decoded stays.
-func decodeSaved(r *verify.Request, signed bool) error {
-	content, err := decode(codingOf(r.Header), r.Body, defaultMaxBody, func(int64) error { return nil })
+func decodeSaved(in *explain.Input, signed bool) error {
+	r, coding := in.Request, codingOf(in.Request.Header)
+	content, err := decode(coding, r.Body, defaultMaxBody, func(int64) error { return nil })
 	switch {
 	case err != nil:
 		return err
+	case coding == "":
 	case signed:
-		r.Body = content
-		r.Header.Del("Content-Encoding")
+		in.Wire, r.Body = r.Body, content
 	default:
 		r.Content = content
 	}

@@ -264,4 +264,11 @@ func TestExplainDecodesAsTheRouteDoes(t *testing.T) {
 		t.Error("it is accepted")
 	}
 	says(t, text, "signed_body decoded", "(body-decompressed)")
+	head, _, _ = strings.Cut(readFile(t, saved(t, secret, body.String())), "\r\n\r\n")
+	dump = file(t, "dump", head+"\r\nContent-Encoding: gzip\r\n\r\n"+body.String())
+	text, ok = explained(t, explaining{request: dump, config: file(t, "Caddyfile", route), adapter: "caddyfile"})
+	if ok {
+		t.Error("what is signed on the wire is accepted")
+	}
+	says(t, text, "It would verify so: The sender signs the body as it comes, compressed (signed_body wire). (body-decoded)")
 }

@@ -151,7 +151,11 @@ func (d *delivery) authenticate() *refusal {
 	var err error
 	d.request = d.verifyRequest()
 	if d.check, err = d.verifier.Verify(d.request, d.start); err != nil {
-		d.report.diagnosis = d.diagnostician.diagnose(d.request, d.start)
+		var wire []byte
+		if d.signsContent && codingOf(d.r.Header) != "" {
+			wire = d.body
+		}
+		d.report.diagnosis = d.diagnostician.diagnose(d.request, wire, d.start)
 		return d.unverified(err)
 	}
 	d.report.verified(d)

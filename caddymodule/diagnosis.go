@@ -23,11 +23,12 @@ type diagnostician struct {
 
 // diagnose returns what is odd at first sight, or nothing if it has said enough
 // in this minute. A nil diagnostician never says anything.
-func (g *diagnostician) diagnose(r *verify.Request, now time.Time) (texts []string) {
+// The wire is the body as it came, if that of r is what was in it.
+func (g *diagnostician) diagnose(r *verify.Request, wire []byte, now time.Time) (texts []string) {
 	if g == nil || !g.allowed(now) {
 		return nil
 	}
-	for _, c := range explain.Clues(explain.Input{Config: g.config, Request: r, Now: now}) {
+	for _, c := range explain.Clues(explain.Input{Config: g.config, Request: r, Wire: wire, Now: now}) {
 		texts = append(texts, c.Text)
 	}
 	return texts

@@ -41,6 +41,20 @@ func TestTheLogSaysWhatIsOddAboutARefusedDelivery(t *testing.T) {
 	}
 }
 
+func TestTheDiagnosisKnowsWhichBodyIsJudged(t *testing.T) {
+	g := newGateway(t, strings.Replace(stripeRoute, "secret", "signed_body decoded\nsecret", 1), counting(new(atomic.Int64)))
+	r := signed(t, "stripe", "evt_1")
+	setBody(r, encoded(t, "gzip", `{"id":"evt_1"}`))
+	r.Header.Set("Content-Encoding", "gzip")
+	if w := g.do(r); w.StatusCode != http.StatusUnauthorized {
+		t.Fatalf("got %d", w.StatusCode)
+	}
+	text := fmt.Sprint(g.logs.last(t, "delivery")["diagnosis"])
+	if !strings.Contains(text, "signed_body wire") || strings.Contains(text, "not compressed") || strings.Contains(text, "Content-Length") {
+		t.Errorf("the log says %q", text)
+	}
+}
+
 func TestAFloodIsNotDiagnosed(t *testing.T) {
 	g := newGateway(t, stripeRoute, counting(new(atomic.Int64)))
 	for range 3 * diagnosesPerMinute {
@@ -64,7 +78,7 @@ func TestDiagnosesComeBackAfterAMinute(t *testing.T) {
 	now := time.Unix(1767225600, 0)
 	r := &verify.Request{Header: http.Header{}}
 	for range diagnosesPerMinute {
-		if len(g.diagnose(r, now)) == 0 {
+		if len(g.diagnose(r, nil, now)) == 0 {
 			t.Fatal("nothing is said")
 		}
 	}
@@ -72,7 +86,7 @@ func TestDiagnosesComeBackAfterAMinute(t *testing.T) {
 		after time.Duration
 		said  bool
 	}{{0, false}, {time.Minute - 1, false}, {time.Minute, true}, {time.Minute, true}, {-time.Hour, true}} {
-		if said := len(g.diagnose(r, now.Add(c.after))) > 0; said != c.said {
+		if said := len(g.diagnose(r, nil, now.Add(c.after))) > 0; said != c.said {
 			t.Errorf("after %v: said is %v", c.after, said)
 		}
 	}

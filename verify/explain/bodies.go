@@ -74,7 +74,9 @@ func bodyRepairs(in Input) (rs []repair) {
 			rs = append(rs, repair{f, func(a *attempt) { a.request = withBody(a.request, changed) }})
 		}
 	}
-	if n := contentLength(in.Request.Header); n >= 0 && n < len(body) {
+	if in.Wire != nil {
+		add(Finding{"body-decoded", "The sender signs the body as it comes, compressed (signed_body wire)."}, in.Wire)
+	} else if n := contentLength(in.Request.Header); n >= 0 && n < len(body) {
 		add(Finding{"body-length", "Only as many bytes of the body are signed as Content-Length says: the rest was added when it was saved."}, body[:n])
 	}
 	for _, c := range bodyChanges {

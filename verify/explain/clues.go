@@ -36,15 +36,21 @@ func Clues(in Input) (found []Finding) {
 			add("header-other", "It has %s.", strings.Join(others, ", "))
 		}
 	}
+	came := in.Request.Body
+	if in.Wire != nil {
+		came = in.Wire
+	}
 	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		if compressed(in.Request.Body) {
+		if in.Wire != nil {
+			add("body-decoded", "The body is compressed, and what is in it is taken for signed: does the sender sign it as it comes (signed_body wire)?")
+		} else if compressed(came) {
 			add("body-compressed", "The body is compressed: does the sender sign it before it is (signed_body decoded)?")
 		} else {
 			add("body-decompressed", "The Content-Encoding header tells of a compressed body, and the body is not compressed: what was signed may be lost.")
 		}
 	}
-	if n := contentLength(h); n >= 0 && n != len(in.Request.Body) {
-		add("body-length", "The Content-Length header says %d bytes, and the body has %d.", n, len(in.Request.Body))
+	if n := contentLength(h); n >= 0 && n != len(came) {
+		add("body-length", "The Content-Length header says %d bytes, and the body has %d.", n, len(came))
 	}
 	return found
 }

@@ -20,6 +20,9 @@ type Input struct {
 	Config verify.Config
 	// Request is the delivery as it was saved.
 	Request *verify.Request
+	// Wire is the body as it came, where that of Request is what was in it
+	// (signed_body decoded). Nil: it is the same.
+	Wire []byte
 	// Now is when the delivery arrived.
 	Now time.Time
 	// Others are secrets that are known and belong elsewhere, such as those of the
