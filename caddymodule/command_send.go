@@ -35,6 +35,10 @@ duplicate.
 Without --body a small sample of the sender's events is sent. The secret and the
 body may be read from a file (@file) or from standard input (@-).
 
+For a sender whose secret is a public key, --secret is the private one, in the
+same format: of Ed25519 the 64 bytes that end in the public key, of ECDSA a
+PKCS #8 or SEC 1 structure. The route may have either.
+
 The exit status is 0 if the answer is a 2xx.`,
 		Example: `  caddy webhook-dedupe send --sender paymos --secret @secret.txt \
     --url http://localhost:8080/webhooks/paymos --event-id evt_1`,

@@ -21,8 +21,9 @@ func sendersCommand() *cobra.Command {
 		Long: `Lists the senders that a route can name, with where their event id is, how long
 they try and how long one attempt may take.
 
-With a name it prints what is known of that sender: the same route written out
-with a signature block of its own, and what to mind.`,
+With a name it prints what is known of that sender: what to mind, and the same
+route written out with a block of its own. A sender with several schemes has a
+block for each, all but the first commented out.`,
 		Example: `  caddy webhook-dedupe senders
   caddy webhook-dedupe senders stripe`,
 		Args:         cobra.MaximumNArgs(1),
@@ -60,13 +61,32 @@ func printSender(out io.Writer, name string) (int, error) {
 	for _, note := range remarks(s) {
 		fmt.Fprintln(out, commented(note))
 	}
-	route, whyNot := customRoute(s)
-	if whyNot != "" {
-		fmt.Fprintf(out, "#\n%s\n", commented("There is no equivalent in a `signature` block: "+whyNot))
+	routes := customRoutes(s)
+	if len(routes) == 0 {
+		fmt.Fprintf(out, "#\n%s\n", commented("There is no equivalent in a `signature` block: no payload can say what is signed."))
 		return 0, nil
 	}
-	fmt.Fprintf(out, "#\n# The route that `webhook_dedupe %s` stands for:\n%s", s.Name, route)
+	if s.UnsignedIDHeader != "" {
+		fmt.Fprintln(out, commented("Only the preset compares the signed id with the header "+s.UnsignedIDHeader+"."))
+	}
+	fmt.Fprintf(out, "#\n# The route that `webhook_dedupe %s` stands for%s:\n%s", s.Name, after(" ", routes[0].when), routes[0].route)
+	for _, r := range routes[1:] { // commented out: the output is a route as a whole
+		fmt.Fprintf(out, "#\n# The same%s:\n%s", after(" ", r.when), disabled(r.route))
+	}
 	return 0, nil
+}
+
+// after puts something in front of a text that is not empty.
+func after(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}
+
+// disabled makes comments of the lines of a route.
+func disabled(route string) string {
+	return "# " + strings.ReplaceAll(strings.TrimSuffix(route, "\n"), "\n", "\n# ") + "\n"
 }
 
 // commented wraps a text into the lines of a comment.

@@ -49,23 +49,64 @@ func printed(t *testing.T, sender string) *Handler {
 		t.Fatal(err)
 	}
 	s, _ := verify.SenderNamed(sender)
-	if _, whyNot := customRoute(s); whyNot != "" {
+	if len(customRoutes(s)) == 0 {
 		if !strings.Contains(out.String(), "There is no equivalent") {
 			t.Errorf("it does not say why there is no route:\n%s", &out)
 		}
 		return nil
 	}
-	for line := range strings.Lines(out.String()) {
-		if strings.HasPrefix(strings.TrimSpace(line), "secret ") {
-			name, _, _ := strings.Cut(strings.TrimPrefix(strings.Fields(line)[1], "{env."), "}")
-			t.Setenv(name, secretFor(sender))
-		}
-	}
+	setSecret(t, out.String(), secretFor(sender))
 	return provisioned(t, out.String())
 }
 
+// setSecret sets the variable that a printed route takes its secret from.
+func setSecret(t *testing.T, route, secret string) {
+	t.Helper()
+	for line := range strings.Lines(route) {
+		if strings.HasPrefix(strings.TrimSpace(line), "secret ") {
+			name, _, _ := strings.Cut(strings.TrimPrefix(strings.Fields(line)[1], "{env."), "}")
+			t.Setenv(name, secret)
+		}
+	}
+}
+
+// A sender with several schemes has a block for each: the first as it is, and
+// the others as comments.
+func TestEverySchemeOfASenderIsPrinted(t *testing.T) {
+	public := "PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw="
+	for sender, blocks := range map[string][]struct{ when, header, secret string }{
+		"svix":              {{"for signatures in the header svix-signature", "svix-signature", secretFor("svix")}, {"for signatures in the header webhook-signature", "webhook-signature", secretFor("svix")}},
+		"gitlab":            {{"if the secret begins with `whsec_`", "webhook-signature", secretFor("svix")}, {"if it does not", "X-Gitlab-Token", "plain"}},
+		"standard-webhooks": {{"for signatures in the header webhook-signature", "webhook-signature", secretFor("svix")}, {"if the secret is a public key; write it without `whpk_`", "webhook-signature", public}},
+	} {
+		var out bytes.Buffer
+		if code, err := printSender(&out, sender); code != 0 || err != nil {
+			t.Fatal(err)
+		}
+		_, route, _ := strings.Cut(out.String(), "# The route that ")
+		for i, part := range strings.Split(route, "# The same") {
+			if i == len(blocks) {
+				t.Fatalf("%s: more than %d blocks", sender, i)
+			}
+			b := blocks[i]
+			when, block, _ := strings.Cut(part, ":\n")
+			if i > 0 {
+				block = strings.ReplaceAll("\n"+block, "\n# ", "\n")
+			}
+			setSecret(t, block, b.secret)
+			h := provisioned(t, strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(block), "#")))
+			if !strings.HasSuffix(when, " "+b.when) || h.Signature.Headers[0] != b.header {
+				t.Errorf("%s: block %d is %q, for the header %s", sender, i, when, h.Signature.Headers[0])
+			}
+		}
+		if n := strings.Count(route, "# The same") + 1; n != len(blocks) {
+			t.Errorf("%s: %d blocks", sender, n)
+		}
+	}
+}
+
 // notPrinted are the senders that no signature block can say.
-var notPrinted = []string{"adyen", "google-pubsub", "mailgun", "paymos", "svix", "twilio"}
+var notPrinted = []string{"adyen", "mailgun", "twilio"}
 
 func TestPrintedRouteIsWhatThePresetStandsFor(t *testing.T) {
 	for _, sender := range verify.Senders() {
@@ -78,11 +119,14 @@ func TestPrintedRouteIsWhatThePresetStandsFor(t *testing.T) {
 				return
 			}
 			s, _ := verify.SenderNamed(sender)
-			lines := []string{}
-			if s.NoEventID != "" {
-				lines = []string{"event_id none"}
+			lines := "secret " + secretFor(sender) + "\npublic_url https://example.com\n"
+			if s.Authenticator != "" {
+				lines = "oidc {\naudience a\nemail b\n}\n"
 			}
-			want := provisioned(t, "webhook_dedupe "+sender+" {\n"+strings.Join(lines, "\n")+"\nsecret "+secretFor(sender)+"\npublic_url https://example.com\n}")
+			if s.NoEventID != "" {
+				lines += "event_id none\n"
+			}
+			want := provisioned(t, "webhook_dedupe "+sender+" {\n"+lines+"}")
 			if h.Source != want.Source || h.TTL != want.TTL || *h.Wait != *want.Wait || h.OnReusedID != want.OnReusedID || h.ReplayGuard != want.ReplayGuard || h.Duplicate != want.Duplicate {
 				t.Errorf("the route is\n%+v\nand the preset's\n%+v", h, want)
 			}

@@ -136,6 +136,9 @@ func secretText(s verify.Sender) string {
 	text := map[string]string{
 		verify.Text: "as text, exactly as shown", verify.Base64: "in base64, with or without `whsec_` in front", verify.Hex: "in hex",
 	}[s.SecretFormat]
+	if a := s.Schemes[0].Algorithm; a == "ed25519" || a == "ecdsa_sha256" {
+		text = "the sender's public key, in " + s.SecretFormat
+	}
 	if signsURL(s) {
 		text += "; the URL is signed as well, so the route needs `public_url`"
 	}
@@ -196,7 +199,9 @@ func idText(s verify.Sender) string {
 	sources := s.EventID
 	if len(sources) == 0 {
 		for _, scheme := range s.Schemes {
-			parts = append(parts, "header `"+scheme.IDHeader+"`")
+			if part := "header `" + scheme.IDHeader + "`"; !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
 		}
 		return strings.Join(parts, " or ")
 	}

@@ -9,12 +9,51 @@ import (
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/verify"
 )
 
-// customRoute writes the route that a preset stands for with a signature block of
-// its own, or says why no such block can say the same.
-func customRoute(s verify.Sender) (route, whyNot string) {
-	if whyNot = beyondCustom(s); whyNot != "" {
-		return "", whyNot
+// written is a preset as a route with a block of its own.
+type written struct {
+	when  string // says for which deliveries, if the sender has several schemes
+	route string
+}
+
+// customRoutes writes the routes that a preset stands for with a block of their
+// own, one for each of the sender's schemes. There are none where no payload can
+// say what is signed.
+func customRoutes(s verify.Sender) (routes []written) {
+	if s.Authenticator != "" {
+		return []written{{route: customRoute(s, verify.Scheme{})}}
 	}
+	for _, scheme := range s.Schemes {
+		if scheme.Form == "" && !isPrivate(scheme) {
+			routes = append(routes, written{route: customRoute(s, scheme)})
+		}
+	}
+	if len(routes) > 1 {
+		for i := range routes {
+			routes[i].when = schemeTell(s, i)
+		}
+	}
+	return routes
+}
+
+// isPrivate reports whether the secrets of a scheme are private keys, which are
+// for tests.
+func isPrivate(s verify.Scheme) bool { return s.SecretPrefix == "whsk_" }
+
+// schemeTell says what deliveries of one of a sender's schemes are known by.
+func schemeTell(s verify.Sender, at int) string {
+	scheme := s.Schemes[at]
+	switch {
+	case scheme.SecretPrefix == "whpk_":
+		return "if the secret is a public key; write it without `whpk_`"
+	case scheme.SecretPrefix != "":
+		return "if the secret begins with `" + scheme.SecretPrefix + "`"
+	case at > 0 && s.Schemes[0].SecretPrefix != "":
+		return "if it does not"
+	}
+	return "for signatures in the header " + scheme.Headers[0]
+}
+
+func customRoute(s verify.Sender, scheme verify.Scheme) string {
 	var b strings.Builder
 	line := func(name string, values ...string) {
 		if len(values) > 0 && strings.Join(values, "") != "" {
@@ -23,20 +62,24 @@ func customRoute(s verify.Sender) (route, whyNot string) {
 	}
 	b.WriteString("webhook_dedupe {\n")
 	line("source", s.Name)
-	line("secret", "{env."+strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))+"_SECRET}")
-	writeSignature(&b, s.Schemes[0])
-	line("secret_format", unless(verify.Text, or(s.Schemes[0].SecretFormat, s.SecretFormat)))
-	for _, id := range customID(s) {
+	if s.Authenticator != "" {
+		b.WriteString("\toidc {\n\t\taudience    https://example.com/webhooks/" + s.Name + "\n\t\temail       pusher@my-project.iam.gserviceaccount.com\n\t}\n")
+	} else {
+		line("secret", "{env."+strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))+"_SECRET}")
+		writeSignature(&b, scheme)
+		line("secret_format", unless(verify.Text, or(scheme.SecretFormat, s.SecretFormat)))
+	}
+	for _, id := range customID(s, scheme) {
 		if id.Name == "" {
 			line("event_id", id.Kind)
 		} else {
 			line("event_id", id.Kind, id.Name)
 		}
 	}
-	switch {
-	case s.Tolerance < 0:
+	switch signsTime := scheme.Timestamp != (verify.Timestamp{}); {
+	case signsTime && s.Tolerance < 0:
 		line("tolerance", "off")
-	case s.Tolerance > 0:
+	case signsTime && s.Tolerance > 0:
 		line("tolerance", span(s.Tolerance))
 	}
 	if s.RetryWindow > 0 {
@@ -56,35 +99,16 @@ func customRoute(s verify.Sender) (route, whyNot string) {
 	}
 	line("handshake", s.Handshakes...)
 	b.WriteString("}\n")
-	return b.String(), ""
-}
-
-// beyondCustom says what of a preset no signature block can say.
-func beyondCustom(s verify.Sender) string {
-	switch {
-	case s.Authenticator != "":
-		return "its deliveries are proved by a token, with an `" + s.Authenticator + "` block."
-	case s.Schemes[0].Form != "":
-		return "no payload can say what is signed."
-	case len(s.Schemes) > 1 && s.Schemes[1].SecretPrefix == s.Schemes[0].SecretPrefix:
-		var headers []string
-		for _, scheme := range s.Schemes {
-			headers = append(headers, scheme.Headers...)
-		}
-		return "it has several schemes, of which a delivery may use any, with signatures in " + strings.Join(headers, " or ") + "."
-	case s.UnsignedIDHeader != "":
-		return "only a preset compares the signed id with the header " + s.UnsignedIDHeader + "."
-	}
-	return ""
+	return b.String()
 }
 
 // customID is the preset's event id, or what a route may write in its place.
-func customID(s verify.Sender) []verify.IDSource {
+func customID(s verify.Sender, scheme verify.Scheme) []verify.IDSource {
 	switch {
 	case s.NoEventID != "":
 		return []verify.IDSource{{Kind: verify.NoID}}
 	case len(s.EventID) == 0:
-		return []verify.IDSource{{Kind: verify.FromHeader, Name: s.Schemes[0].IDHeader}}
+		return []verify.IDSource{{Kind: verify.FromHeader, Name: scheme.IDHeader}}
 	}
 	return s.EventID
 }

@@ -63,7 +63,7 @@ func specialSenders() []Sender {
 			RetryWindow:    48 * time.Hour,
 			AttemptTimeout: 10 * time.Second,
 			Notes: []string{
-				"A secret that begins with `whsec_` is a signing token, any other a secret token. **A secret token signs nothing**: whoever sees one delivery can make others. Prefer a signing token; the route may have both while you move over.",
+				"A secret that begins with `whsec_` is a signing token, with a key in base64 behind that; any other is a secret token. **A secret token signs nothing**: whoever sees one delivery can make others. Prefer a signing token; the route may have both while you move over.",
 				"GitLab does not try again by itself. A request can be resent by hand from the history of the last two days; it keeps its id.",
 				"`Idempotency-Key` is sent since GitLab 17.4.",
 				"After 4 failures in a row GitLab suspends the webhook, for longer each time.",
@@ -104,7 +104,7 @@ func specialSenders() []Sender {
 				Payload: "{timestamp}{body}", Timestamp: Timestamp{Header: "X-Twilio-Email-Event-Webhook-Timestamp"},
 			}},
 			SecretFormat:   Base64,
-			EventID:        inBody("[*].sg_event_id"),
+			EventID:        inBody("$[*].sg_event_id"),
 			Tolerance:      25 * time.Hour,
 			SignedOnce:     true,
 			RetryWindow:    24 * time.Hour,

@@ -107,3 +107,14 @@ func TestUnsignedIDHeaderIsLeftOutWithoutAnID(t *testing.T) {
 		t.Errorf("%v, %v", h, err)
 	}
 }
+
+// Where the id is not signed and a time is, the same body in the same second is
+// taken for a replay of the other event.
+func TestSamplesOfTwoEventsAreNoReplays(t *testing.T) {
+	for _, name := range Senders() {
+		s, _ := SenderNamed(name)
+		if s.Tolerance != 0 && !s.IDSigned() && string(SampleBody(name, "1")) == string(SampleBody(name, "2")) {
+			t.Errorf("%s: two events have the same body", name)
+		}
+	}
+}
