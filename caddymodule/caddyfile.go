@@ -177,6 +177,8 @@ func (h *Handler) parseSuccess(d *caddyfile.Dispenser) error {
 			return d.Err("success: body_prefix is empty")
 		}
 		h.SuccessBodyPrefix, args = args[n-1], args[:n-2]
+	} else if n > 0 && args[n-1] == "body_prefix" {
+		return d.Err("success: body_prefix wants a text behind it")
 	} else if n == 0 {
 		return d.ArgErr()
 	}

@@ -255,7 +255,7 @@ func TestMistakesInADirectiveAreRefused(t *testing.T) {
 		"event_id body_sha256 x":  "event_id wants",
 		"event_id header a b":     "event_id wants",
 		"success":                 "wrong argument count",
-		"success 200 body_prefix": "success body_prefix is not a status",
+		"success 200 body_prefix": "body_prefix wants a text",
 		`success body_prefix ""`:  "body_prefix is empty",
 		"success 2xx":             "success 2xx is not a status",
 		"max_response":            "wrong argument count",

@@ -45,7 +45,7 @@ type handshake struct {
 	// must not be there either, unless maySign is set.
 	without string
 	maySign bool
-	// contentType is the media type; empty for any and none.
+	// contentType is the media type; empty for any and none. "type?" may be missing.
 	contentType string
 	// body is what the whole body must be; nil for none.
 	body *regexp.Regexp
@@ -79,12 +79,19 @@ func (hs *handshake) fitsHead(r *http.Request, own url.Values, v *verify.Verifie
 			return false
 		}
 	}
-	if hs.contentType != "" {
-		if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != hs.contentType {
-			return false
-		}
+	if !hs.fitsType(r.Header.Get("Content-Type")) {
+		return false
 	}
 	return hs.anyQuery || hs.fitsQuery(originalURI(r), own)
+}
+
+func (hs *handshake) fitsType(got string) bool {
+	want, optional := strings.CutSuffix(hs.contentType, "?")
+	if want == "" || optional && got == "" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(got)
+	return err == nil && media == want
 }
 
 func (hs *handshake) fitsQuery(uri string, own url.Values) bool {

@@ -32,7 +32,7 @@ var handshakes = []handshake{
 	{name: "meta", method: http.MethodGet, query: []string{"hub.mode=subscribe", "hub.challenge", "hub.verify_token"}},
 	{name: "microsoft-graph", method: http.MethodPost, query: []string{"validationToken"}},
 	{
-		name: "monday", method: http.MethodPost, contentType: "application/json",
+		name: "monday", method: http.MethodPost, contentType: "application/json?",
 		body: regexp.MustCompile(`^\s*\{\s*"challenge"\s*:\s*"[!#-\[\]-~]+"\s*\}\s*$`), // no escapes
 	},
 	{name: "trello", method: http.MethodHead},

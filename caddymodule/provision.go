@@ -178,8 +178,13 @@ func (h *Handler) setUpstream(sender verify.Sender) error {
 	return nil
 }
 
-func (h *Handler) setPolicy(verify.Sender) error {
-	shortest := time.Duration(h.RetryWindow) + h.verifier.Tolerance()
+func (h *Handler) setPolicy(sender verify.Sender) error {
+	tolerance := h.verifier.Tolerance()
+	shortest := time.Duration(h.RetryWindow) + tolerance
+	if sender.SignedOnce && tolerance > 0 && tolerance < time.Duration(h.RetryWindow) {
+		h.logger.Warn("the tolerance is shorter than the retry window, and the sender's retries carry the time of the first attempt: late ones will be refused as stale",
+			zap.String("source", h.Source))
+	}
 	if h.TTL == 0 {
 		h.TTL = caddy.Duration(usualTTL(shortest))
 	}

@@ -298,6 +298,16 @@ func TestOverriddenEventIDIsNotTrustedAlone(t *testing.T) {
 	}
 }
 
+func TestToleranceThatRefusesLateRetriesIsWarnedAbout(t *testing.T) {
+	for line, warned := range map[string]bool{"": false, "tolerance off": false, "tolerance 8h5m": false, "tolerance 5m": true, "tolerance 5m\nretry_window 5m": false} {
+		logs := newLogBook()
+		provisionedWith(t, logs, "webhook_dedupe mailgun {\nsecret k\n"+line+"\n}")
+		if got := strings.Contains(logs.String(), "refused as stale"); got != warned {
+			t.Errorf("%q: warned is %v", line, got)
+		}
+	}
+}
+
 func TestLateTryIsWarnedAbout(t *testing.T) {
 	logs := newLogBook()
 	provisionedWith(t, logs, stripe("retry_window 1m\nupstream_timeout 50s\nlease 11s"))
