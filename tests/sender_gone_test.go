@@ -2,6 +2,7 @@ package tests
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/tests/harness"
@@ -72,6 +73,41 @@ func TestSenderThatGivesUpThreeTimesIsServedOnce(t *testing.T) {
 		t.Fatalf("the last attempt got %q", a)
 	}
 	assertReached(t, u, d.Event, "first")
+}
+
+// TestSenderThatHangsUpWhileTheOutcomeIsWritten changes nothing about that.
+func TestSenderThatHangsUpWhileTheOutcomeIsWritten(t *testing.T) {
+	t.Parallel()
+	u := harness.StartUpstream(t)
+	r := harness.StartRedis(t)
+	p := harness.StartRedisProxy(t, r.Addr)
+	g := harness.StartGateway(t, proxied(u), harness.WithRedis(p.Addr, "timeout 30s"))
+	for _, proto := range harness.Protocols {
+		for status, want := range map[int]string{200: "200 duplicate", 500: "200 retry"} {
+			d := harness.NewSender(t, "paymos").Event(harness.Unique("evt"))
+			u.On(d.Event, harness.Status(status), harness.Status(200))
+			claimed := false
+			writing, goOn := harness.NewLatch(), make(chan struct{})
+			p.Decide(func(commands []string) harness.Fate {
+				if strings.Contains(strings.Join(commands, "\n"), strings.ToLower(d.Event)) {
+					if claimed {
+						writing.Release()
+						<-goOn
+					}
+					claimed = true
+				}
+				return harness.Pass
+			})
+			call := g.Begin(t, proto, d)
+			harness.Eventually(t, "the outcome is on its way", writing.Released)
+			call.HangUp()
+			close(goOn)
+			g.RetryUntil(t, d, want, "503 in-flight")
+			if words := u.Words(d.Event); words[0] != "first" || len(words) != 1+status/500 {
+				t.Errorf("%s, %d: the upstream got %q", proto, status, words)
+			}
+		}
+	}
 }
 
 func TestLongAnswerToAGoneSenderIsTakenToItsEnd(t *testing.T) {
