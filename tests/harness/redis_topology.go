@@ -69,7 +69,7 @@ func StartSentinel(t testing.TB, primary *Redis, quorum int) *Redis {
 	t.Helper()
 	s := newRedis(t, &redis.Options{Protocol: 2})
 	conf := fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %s\nsentinel monitor %s 127.0.0.1 %s %d\n"+
-		"sentinel down-after-milliseconds %[3]s 1000\nsentinel failover-timeout %[3]s 3000\n", s.Port(), s.dir, Master, primary.Port(), quorum)
+		"sentinel down-after-milliseconds %[3]s 3000\nsentinel failover-timeout %[3]s 3000\n", s.Port(), s.dir, Master, primary.Port(), quorum)
 	file := filepath.Join(s.dir, "sentinel.conf")
 	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func StartCluster(t testing.TB, replicas int, args ...string) (nodes []*Redis) {
 	for i := range 3 * (1 + replicas) {
 		buses = append(buses, FreePort(t))
 		nodes = append(nodes, StartRedis(t, append([]string{
-			"--cluster-enabled", "yes", "--cluster-port", buses[i], "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0",
+			"--cluster-enabled", "yes", "--cluster-port", buses[i], "--cluster-node-timeout", "4000", "--repl-diskless-sync-delay", "0",
 		}, args...)...))
 		if i < 3 {
 			nodes[i].Do("CLUSTER", "ADDSLOTSRANGE", i*slots/3, (i+1)*slots/3-1)
