@@ -125,8 +125,18 @@ func TestProcessesDoNotShareASlot(t *testing.T) {
 	if got := heir.keys(t); !slices.Equal(got, []string{"a", "c"}) {
 		t.Errorf("the heir sees %v", got)
 	}
-	if got := openTestSpool(t, dir, "other store").keys(t); len(got) != 0 {
+	heir.Close()
+	other := openTestSpool(t, dir, "other store")
+	if got := other.keys(t); len(got) != 0 {
 		t.Errorf("another store's spool holds %v", got)
+	}
+	other.Close()
+	last := openTestSpool(t, dir, "x")
+	if err := last.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if got := last.keys(t); len(got) != 0 {
+		t.Errorf("after clearing what two processes left, there is %v", got)
 	}
 }
 
