@@ -12,7 +12,7 @@
 //
 // A short run is part of every go test. The long one:
 //
-//	go test -race -tags nobadger,nomysql,nopgx ./tests/faults -run LongRun -events 2000 -faults 200 -seed 1 -timeout 30m -v
+//	go test -race -tags nobadger,nomysql,nopgx ./tests/faults -run LongRun -events 2000 -faults 200 -seed 7 -timeout 30m -v
 //
 // A seed determines what the senders, the faults and the upstream do, and when;
 // real processes still differ from run to run.
