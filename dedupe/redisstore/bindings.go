@@ -11,7 +11,7 @@ import (
 // Bind implements [dedupe.Store], in one round trip.
 func (s *Store) Bind(ctx context.Context, key, value string, ttl time.Duration) (string, error) {
 	return do(ctx, s, "bind", func(ctx context.Context, c *conn) (string, error) {
-		q := newRequest(ctx, c.bindingKey(key))
+		q := c.newRequest(ctx, c.bindingKey(key))
 		q.value, q.px = value, milliseconds(ttl)
 		for range 2 {
 			if err := q.send(c, q.all[:2]); err != nil {

@@ -42,7 +42,7 @@ func (s *Store) Claim(ctx context.Context, key string, h dedupe.Hold, takeover b
 // answer to SET is not looked at, only its error: go-redis may have sent it
 // twice. The token in the value tells whose the event is.
 func (c *conn) claimNew(ctx context.Context, key string, h dedupe.Hold) (dedupe.Record, error) {
-	q := newRequest(ctx, c.eventKey(key))
+	q := c.newRequest(ctx, c.eventKey(key))
 	q.value, q.px = encode(letterInFlight, h.Token, 1, false, h), milliseconds(h.TTL)
 	for range 2 {
 		if err := q.send(c, q.all[:3]); err != nil {
@@ -107,7 +107,7 @@ func (s *Store) change(ctx context.Context, operation string, script *redis.Scri
 // Complete implements [dedupe.Store].
 func (s *Store) Complete(ctx context.Context, key string, d dedupe.Done) error {
 	_, err := do(ctx, s, "complete", func(ctx context.Context, c *conn) (struct{}, error) {
-		q := newRequest(ctx, c.eventKey(key))
+		q := c.newRequest(ctx, c.eventKey(key))
 		q.value, q.px = encodeMark(d.Mark), milliseconds(d.TTL)
 		if err := q.send(c, q.all[3:]); err != nil {
 			return struct{}{}, err
@@ -124,7 +124,7 @@ func (s *Store) Complete(ctx context.Context, key string, d dedupe.Done) error {
 // Lookup implements [dedupe.Store].
 func (s *Store) Lookup(ctx context.Context, key string) (dedupe.Record, error) {
 	return do(ctx, s, "lookup", func(ctx context.Context, c *conn) (dedupe.Record, error) {
-		q := newRequest(ctx, c.eventKey(key))
+		q := c.newRequest(ctx, c.eventKey(key))
 		if err := q.send(c, q.all[1:3]); err != nil {
 			return dedupe.Record{}, err
 		}

@@ -13,6 +13,7 @@ type request struct {
 	waiter
 	key, value string
 	px         int64
+	once       bool // it is not used again
 
 	setNew *redis.BoolCmd   // SET key value PX px NX
 	get    *redis.StringCmd // GET key
@@ -35,9 +36,9 @@ var requests = sync.Pool{New: func() any {
 }}
 
 // newRequest returns a request on key.
-func newRequest(ctx context.Context, key string) *request {
+func (c *conn) newRequest(ctx context.Context, key string) *request {
 	r := requests.Get().(*request)
-	r.ctx, r.key = ctx, key
+	r.ctx, r.key, r.once = ctx, key, c.options.cluster
 	return r
 }
 
@@ -51,5 +52,10 @@ func (r *request) send(c *conn, cmds []redis.Cmder) error {
 	return c.send(&r.waiter, r.key)
 }
 
-// free lets r be used again, when its answers have been read.
-func (r *request) free() { requests.Put(r) }
+// free lets r be used again, when its answers have been read; but not after it
+// was sent to a cluster, whose commands remember the slot of their first key.
+func (r *request) free() {
+	if !r.once {
+		requests.Put(r)
+	}
+}
