@@ -75,7 +75,9 @@ func (f *failover) end(t *testing.T) {
 		}
 	}
 	for _, g := range f.gateways {
-		g.RetryUntil(t, f.sender.Event(harness.Unique("evt")), "200 first|200 retry", "503", "503 in-flight")
+		for range 40 { // so many that every node of a cluster has some
+			g.RetryUntil(t, f.sender.Event(harness.Unique("evt")), "200 first|200 retry", "503", "503 in-flight")
+		}
 		harness.Eventually(t, "no outcome waits", func() bool { return g.Metric("settlements_waiting") == 0 })
 	}
 	errors := f.storeErrors()
