@@ -141,6 +141,9 @@ func (r *Redis) AwaitInfo(section, text string) {
 // Reshard moves slots from one node of a cluster to another, with their keys.
 func Reshard(t testing.TB, from, to *Redis, slots int) {
 	t.Helper()
+	Eventually(t, "the nodes agree about the slots", func() bool { // reshard wants that
+		return exec.Command("redis-cli", "--cluster", "check", from.Addr).Run() == nil
+	})
 	out, err := exec.Command("redis-cli", "--cluster", "reshard", from.Addr, "--cluster-from", from.Do("CLUSTER", "MYID").(string),
 		"--cluster-to", to.Do("CLUSTER", "MYID").(string), "--cluster-slots", fmt.Sprint(slots), "--cluster-yes").CombinedOutput()
 	if err != nil {
