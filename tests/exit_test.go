@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,13 @@ func TestExitAfterTheGracePeriodLeavesTheEventInDoubt(t *testing.T) {
 	call.HangUp()
 	g.Terminate()
 	harness.Eventually(t, "the gateway has ended", func() bool { return !g.Running() })
+	// The delivery says so itself, if it was still given up before the end.
+	if len(g.Logs(func(e harness.Entry) bool {
+		return strings.HasPrefix(e.Text("msg"), "exiting while deliveries are in the upstream") ||
+			e.Text("event_id") == d.Event && e.Text("outcome") == "in-doubt"
+	})) == 0 {
+		t.Error("the log does not say that the event is in doubt")
+	}
 	latch.Release()
 	g.Start("")
 	g.RetryUntil(t, d, "200 possible-repeat", "503 in-flight")
