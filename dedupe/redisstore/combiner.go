@@ -9,9 +9,12 @@ import (
 )
 
 const (
-	// maxBatches is how many batches are under way at once: a second one keeps
-	// the server busy while the answers to the first are handed out.
+	// maxBatches is how many batches are under way at once.
 	maxBatches = 2
+	// worthwhile is how many callers must wait until a further batch begins: what
+	// a batch costs, few of them had better share with those who come until there
+	// is an answer to the one under way.
+	worthwhile = 16
 	// maxBatch is how many callers share one batch.
 	maxBatch = 128
 )
@@ -19,11 +22,12 @@ const (
 // combiner lets callers that come at the same time share a round trip. What a
 // command costs is the system calls around it, not the command.
 //
-// While fewer than maxBatches are under way, a caller sends its own commands at
-// once, in its own goroutine: alone, it is as fast as without a combiner. Those
-// who come meanwhile queue. Whoever finishes and finds a queue has a goroutine
-// send it, batch after batch, until nobody waits. That goroutine stays for the
-// next queue: a new one would have to grow its stack every time.
+// While nothing is under way, a caller sends its own commands at once, in its own
+// goroutine: alone, it is as fast as without a combiner. Those who come meanwhile
+// queue. Whoever finishes and finds a queue, or makes one that is worth a further
+// batch, has a goroutine send it, batch after batch, until nobody waits. That
+// goroutine stays for the next queue: a new one would have to grow its stack
+// every time.
 type combiner struct {
 	// exec sends commands and returns when each has its answer or its error.
 	exec func(ctx context.Context, cmds []redis.Cmder)
@@ -55,8 +59,8 @@ func newCombiner(exec func(ctx context.Context, cmds []redis.Cmder)) *combiner {
 // has its answer or its error; after an error they must not be looked at.
 func (c *combiner) do(w *waiter) error {
 	c.mu.Lock()
-	if c.underWay < maxBatches {
-		c.underWay++
+	if c.underWay == 0 {
+		c.underWay = 1
 		c.mu.Unlock()
 		defer c.handOver()
 		c.exec(w.ctx, w.cmds)
@@ -66,7 +70,14 @@ func (c *combiner) do(w *waiter) error {
 		c.queue, c.spare = c.spare[:0], nil
 	}
 	c.queue = append(c.queue, w)
+	further := c.underWay < maxBatches && len(c.queue) >= worthwhile
+	if further {
+		c.underWay++
+	}
 	c.mu.Unlock()
+	if further {
+		c.handOver()
+	}
 	select {
 	case <-w.done:
 		return nil
@@ -75,8 +86,8 @@ func (c *combiner) do(w *waiter) error {
 	}
 }
 
-// handOver ends a caller's own batch. A queue that has grown meanwhile goes to
-// another goroutine, so that the caller can leave.
+// handOver passes a caller's turn on: the queue goes to another goroutine, so that
+// the caller need not stay for it. Without a queue the turn ends.
 func (c *combiner) handOver() {
 	batch := c.next()
 	if batch == nil {

@@ -64,17 +64,46 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// occupy starts as many batches as may be under way.
+// occupy starts as many batches as may be under way: one for a first caller, and
+// further ones that are worth it.
 func occupy(t *testing.T, c *combiner, g gate, all *sync.WaitGroup) {
 	t.Helper()
-	for range maxBatches {
+	start(t, c, g, all, 1)
+	for range maxBatches - 1 {
+		start(t, c, g, all, worthwhile)
+	}
+}
+
+// start starts a batch that this many callers share.
+func start(t *testing.T, c *combiner, g gate, all *sync.WaitGroup, callers int) {
+	t.Helper()
+	for range callers {
 		all.Go(func() {
 			if err := ask(within(t), c, command("first")); err != nil {
 				t.Error(err)
 			}
 		})
-		<-g.started
 	}
+	if n := len(<-g.started); n != callers {
+		t.Errorf("a batch of %d callers, want %d", n, callers)
+	}
+}
+
+func TestFurtherBatchBeginsWhenEnoughCallersWait(t *testing.T) {
+	c, g := newGate()
+	var all sync.WaitGroup
+	start(t, c, g, &all, 1)
+	for range worthwhile - 1 {
+		all.Go(func() { _ = ask(within(t), c, command("a")) })
+	}
+	waitFor(t, c, worthwhile-1)
+	all.Go(func() { _ = ask(within(t), c, command("a")) })
+	if n := len(<-g.started); n != worthwhile {
+		t.Errorf("the further batch is of %d callers, want all %d", n, worthwhile)
+	}
+	close(g.release)
+	all.Wait()
+	idle(t, c)
 }
 
 func TestCallersThatComeTogetherShareABatch(t *testing.T) {
@@ -251,11 +280,11 @@ func TestCallerLeavesAtItsDeadlineAndTheBatchStaysForTheOthers(t *testing.T) {
 // queues there have been.
 func TestGoroutinesStayForTheNextQueue(t *testing.T) {
 	c, g := newGate()
-	resting := func(want int) error {
+	resting := func() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.resting != want {
-			return fmt.Errorf("%d rest, want %d", c.resting, want)
+		if c.underWay > 0 || c.resting < 1 || c.resting > maxBatches {
+			return fmt.Errorf("%d batches under way, %d goroutines rest, want 1 to %d", c.underWay, c.resting, maxBatches)
 		}
 		return nil
 	}
@@ -271,7 +300,7 @@ func TestGoroutinesStayForTheNextQueue(t *testing.T) {
 		g.release <- struct{}{}
 		g.release <- struct{}{}
 		all.Wait()
-		eventually(t, "one goroutine rests", func() error { return resting(1) })
+		eventually(t, "the goroutines rest", resting)
 	}
 	var all sync.WaitGroup
 	occupy(t, c, g, &all)
