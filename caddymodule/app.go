@@ -69,6 +69,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 // Start implements [caddy.App]. It opens the store, or takes over the one that
 // the configuration before this one has opened.
 func (a *App) Start() error {
+	tellPunctual(a.ctx)
 	if len(a.sources) > 0 { // else no route uses the store
 		lent, err := a.open()
 		if err != nil {

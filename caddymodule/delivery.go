@@ -328,7 +328,7 @@ func (d *delivery) deliver(result dedupe.Result, settle func(dedupe.Outcome), fi
 	}
 	x := &exchange{
 		next: d.next, request: d.r, timeout: time.Duration(d.UpstreamTimeout),
-		success: d.accepts, settle: settleAndArrive, exiting: exit.over,
+		success: d.accepts, settle: settleAndArrive, exiting: exit.over, punctual: d.punctual.Load(),
 	}
 	d.w.Header().Set(resultHeader, string(result))
 	x.rec = newRecorder(d.w, d.r.Method, d.MaxResponse, result, x.overflowed)

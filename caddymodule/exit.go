@@ -25,12 +25,17 @@ type exitPlan struct {
 	mu    sync.Mutex
 	grace time.Duration // 0: as long as it takes
 	end   time.Time     // set once the process is exiting and has a grace period
-	// over is closed at the end: deliveries still in the upstream are given up.
-	// Caddy's HTTP/3 server waits for their handlers whatever its grace period is.
-	over chan struct{}
+	// over ends with the grace period: deliveries still in the upstream are given
+	// up. Caddy's HTTP/3 server waits for their handlers whatever its own is.
+	over   context.Context
+	giveUp context.CancelFunc // ends it
 }
 
-func newExitPlan() *exitPlan { return &exitPlan{over: make(chan struct{})} }
+func newExitPlan() *exitPlan {
+	p := new(exitPlan)
+	p.over, p.giveUp = context.WithCancel(context.Background())
+	return p
+}
 
 // allow sets the grace period of the configuration in force.
 func (p *exitPlan) allow(grace time.Duration) {
@@ -64,7 +69,7 @@ func (p *exitPlan) begin() {
 	defer p.mu.Unlock()
 	if p.grace > 0 && p.end.IsZero() {
 		p.end = time.Now().Add(p.grace)
-		time.AfterFunc(p.grace, func() { close(p.over) })
+		time.AfterFunc(p.grace, p.giveUp)
 	}
 }
 

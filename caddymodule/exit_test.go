@@ -74,7 +74,7 @@ func TestGracePeriodThatIsOverSaysSo(t *testing.T) {
 	p := newExitPlan()
 	p.allow(time.Nanosecond)
 	p.begin()
-	receive(t, p.over, "the end of the grace period")
+	receive(t, p.over.Done(), "the end of the grace period")
 }
 
 func TestExitWithoutAGracePeriodHasNoEnd(t *testing.T) {

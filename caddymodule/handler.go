@@ -243,6 +243,8 @@ type settings struct {
 	methods        map[string]bool
 	handshakes     []*handshake
 	ownQuery       url.Values // of public_url
+	// punctual says that the handlers behind this one are; see punctual.go.
+	punctual *atomic.Bool
 }
 
 // CaddyModule returns the Caddy module information.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -71,6 +72,7 @@ func (h *Handler) provision(ctx caddy.Context) error {
 		}
 	}
 	h.places = placesOf(h.app.identity, h.Source)
+	h.punctual = new(atomic.Bool)
 	if h.verifyOnly() {
 		return metrics.register(ctx.GetMetricsRegistry())
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -17,11 +14,6 @@ import (
 
 	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
-
-// overtime is how long the chain may take to notice that its time is over. A
-// chain that does not notice at all (FastCGI reads without regard to deadlines)
-// is left to itself then.
-const overtime = 500 * time.Millisecond
 
 // exchange is one call of the rest of Caddy's chain, detached from the sender:
 // it goes on when the sender hangs up, and is settled however it ends.
@@ -31,8 +23,10 @@ type exchange struct {
 	timeout time.Duration
 	success func(status int) bool
 	rec     *recorder
-	// exiting is closed when the process cannot wait any longer.
-	exiting <-chan struct{}
+	// exiting ends when the process cannot wait any longer.
+	exiting context.Context
+	// punctual says that the chain surely ends soon after its context.
+	punctual bool
 	// settle writes the outcome to the store. It is called once, and once more if
 	// an answer comes after the exchange was given up.
 	settle func(dedupe.Outcome)
@@ -50,45 +44,32 @@ type result struct {
 	stack    []byte
 }
 
-// run calls the chain in a goroutine of its own and waits for its end, or until
-// its time or the process's is over. finally is called when the chain has really ended.
+// run calls the chain and waits for its end, or until its time or the process's
+// is over. finally is called when the chain has really ended.
 func (x *exchange) run(finally func()) result {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.request.Context()), x.timeout)
-	vars := varsOf(ctx)
-	// Caddy reads the variables of a request after its handlers, and a chain that
-	// was given up may still write to them.
-	own := maps.Clone(vars)
-	ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, own)
-	ctx, handOver := ownPlaceholders(ctx, own)
+	ctx, cancel := context.WithTimeout(detached{x.exiting, x.request.Context()}, x.timeout)
+	if !x.punctual {
+		return x.runAside(ctx, cancel, finally)
+	}
+	defer cancel()
+	defer finally()
+	return x.call(ctx)
+}
 
-	ended := make(chan result, 1)
-	calls.run(func() {
-		defer cancel()
-		res := func() result {
-			defer finally() // before the answer: its sender may come again at once
-			return x.call(ctx)
-		}()
-		ended <- res
-	})
-	select {
-	case res := <-ended:
-		maps.Copy(vars, own)
-		handOver()
-		return res
-	case <-x.exiting:
-		return x.giveUp(errExiting)
-	case <-ctx.Done():
+// detached has the values of a request's context, and ends with the process, not
+// with the request.
+type detached struct {
+	context.Context
+	values context.Context
+}
+
+// Value implements [context.Context]. Package context finds the end to follow by
+// a value of its own.
+func (d detached) Value(key any) any {
+	if v := d.Context.Value(key); v != nil {
+		return v
 	}
-	late := time.NewTimer(overtime)
-	defer late.Stop()
-	select {
-	case res := <-ended:
-		maps.Copy(vars, own)
-		handOver()
-		return res
-	case <-late.C:
-		return x.giveUp(fmt.Errorf("the upstream did not answer within %v: %w", x.timeout, context.DeadlineExceeded))
-	}
+	return d.values.Value(key)
 }
 
 var errExiting = errors.New("the gateway's grace period ended before the upstream answered")
@@ -115,6 +96,9 @@ func (x *exchange) call(ctx context.Context) (res result) {
 	if e.panicked != nil && e.panicked != http.ErrAbortHandler { //nolint:errorlint // panics are compared as thrown
 		res.panicked = e.panicked
 		res.err = fmt.Errorf("panic: %v", e.panicked)
+	}
+	if res.outcome == dedupe.OutcomeUnanswered && x.exiting.Err() != nil {
+		res.err = fmt.Errorf("%w: %w", errExiting, res.err)
 	}
 	res.outcome = x.settleOnce(res.outcome) // a long answer counts as it was when it overflowed
 	return res
@@ -146,15 +130,6 @@ func (x *exchange) overflowed(a answer) bool {
 	return v.status == 0
 }
 
-// giveUp leaves the chain to itself: nothing of what it still does reaches the
-// sender, and the delivery is in doubt.
-func (x *exchange) giveUp(why error) result {
-	begun := x.rec.abandon()
-	v := inDoubt(http.StatusGatewayTimeout, why)
-	v.outcome = x.settleOnce(v.outcome)
-	return result{verdict: v, answer: answer{begun: begun}}
-}
-
 // upstreamAnswered reports whether reverse_proxy has had an answer, which it may
 // have kept to itself: to an upgrade that nobody asked for, or by the routes of
 // handle_response.
@@ -165,38 +140,4 @@ func upstreamAnswered(ctx context.Context) bool {
 	}
 	_, answered := repl.Get("http.reverse_proxy.upstream.latency")
 	return answered
-}
-
-// ownPlaceholders gives a chain with its own variables placeholders that show
-// them: those of the request are bound to the variables that it came with. What
-// the chain sets is its own, too, until handOver; it must have ended then.
-func ownPlaceholders(ctx context.Context, vars map[string]any) (_ context.Context, handOver func()) {
-	outer, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-	if !ok {
-		return ctx, func() {}
-	}
-	own, rest := caddy.NewReplacer(), outer.WithoutFile() // own has {file.*}, as far as it may
-	var over atomic.Bool
-	own.Map(func(key string) (any, bool) {
-		name, isVar := strings.CutPrefix(key, "http.vars.")
-		switch {
-		case over.Load():
-			return nil, false // what is left are the values that were set
-		case isVar:
-			return vars[name], true
-		}
-		return rest.Get(key)
-	})
-	return context.WithValue(ctx, caddy.ReplacerCtxKey, own), func() {
-		over.Store(true)
-		outer.Map(own.Get)
-	}
-}
-
-func varsOf(ctx context.Context) map[string]any {
-	vars, _ := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any)
-	if vars == nil {
-		vars = make(map[string]any)
-	}
-	return vars
 }

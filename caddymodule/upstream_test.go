@@ -41,10 +41,18 @@ func newCall(timeout time.Duration, limit int64, next caddyhttp.HandlerFunc) *ca
 	c.hangUp = hangUp
 	c.exchange = &exchange{
 		next: next, request: httptest.NewRequest("POST", "/", strings.NewReader("{}")).WithContext(ctx),
-		timeout: timeout, success: any2xx, settle: c.note,
+		timeout: timeout, success: any2xx, settle: c.note, exiting: context.Background(),
 	}
 	c.rec = newRecorder(c.sender, "POST", limit, dedupe.ResultFirst, c.overflowed)
 	return c
+}
+
+// bothWays runs a test with a chain that is punctual, and with one that is called
+// aside because it may not be.
+func bothWays(t *testing.T, test func(t *testing.T, punctual bool)) {
+	t.Helper()
+	t.Run("punctual", func(t *testing.T) { test(t, true) })
+	t.Run("aside", func(t *testing.T) { test(t, false) })
 }
 
 func (c *call) note(o dedupe.Outcome) {
@@ -103,31 +111,38 @@ func TestEveryEndingIsSettledOnce(t *testing.T) {
 		}, dedupe.OutcomeRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			call := newCall(patience, 10, c.next)
-			res := call.run()
-			call.expectOutcomes(t, c.want)
-			if res.outcome != c.want {
-				t.Errorf("the result says %q", res.outcome)
-			}
-			select {
-			case <-call.ended:
-			default:
-				t.Error("the answer came before finally")
-			}
+			bothWays(t, func(t *testing.T, punctual bool) {
+				call := newCall(patience, 10, c.next)
+				call.punctual = punctual
+				res := call.run()
+				call.expectOutcomes(t, c.want)
+				if res.outcome != c.want {
+					t.Errorf("the result says %q", res.outcome)
+				}
+				select {
+				case <-call.ended:
+				default:
+					t.Error("the answer came before finally")
+				}
+			})
 		})
 	}
 }
 
 func TestPanicIsHandedOverWithItsStack(t *testing.T) {
-	c := newCall(patience, 10, func(http.ResponseWriter, *http.Request) error { panic("boom") })
-	res := c.run()
-	if res.panicked != "boom" || !strings.Contains(string(res.stack), "upstream_test.go") {
-		t.Errorf("got %v with the stack %s", res.panicked, res.stack)
-	}
-	c = newCall(patience, 10, func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) })
-	if res := c.run(); res.panicked != nil || res.status != http.StatusBadGateway {
-		t.Errorf("an abort gave %+v", res)
-	}
+	bothWays(t, func(t *testing.T, punctual bool) {
+		c := newCall(patience, 10, func(http.ResponseWriter, *http.Request) error { panic("boom") })
+		c.punctual = punctual
+		res := c.run()
+		if res.panicked != "boom" || !strings.Contains(string(res.stack), "upstream_test.go") {
+			t.Errorf("got %v with the stack %s", res.panicked, res.stack)
+		}
+		c = newCall(patience, 10, func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) })
+		c.punctual = punctual
+		if res := c.run(); res.panicked != nil || res.status != http.StatusBadGateway {
+			t.Errorf("an abort gave %+v", res)
+		}
+	})
 }
 
 func TestChainThatExitsItsGoroutineIsInDoubt(t *testing.T) {
@@ -145,35 +160,55 @@ func TestChainThatExitsItsGoroutineIsInDoubt(t *testing.T) {
 }
 
 func TestUpstreamIsNotCancelledWithItsSender(t *testing.T) {
-	called, goOn := make(chan struct{}), make(chan struct{})
-	c := newCall(patience, 10, func(w http.ResponseWriter, r *http.Request) error {
-		close(called)
-		<-goOn
-		if err := r.Context().Err(); err != nil {
-			t.Errorf("the sender's hanging up came through: %v", err)
-		}
-		w.WriteHeader(200)
-		return nil
+	bothWays(t, func(t *testing.T, punctual bool) {
+		called, goOn := make(chan struct{}), make(chan struct{})
+		c := newCall(patience, 10, func(w http.ResponseWriter, r *http.Request) error {
+			close(called)
+			<-goOn
+			if err := r.Context().Err(); err != nil {
+				t.Errorf("the sender's hanging up came through: %v", err)
+			}
+			w.WriteHeader(200)
+			return nil
+		})
+		c.punctual = punctual
+		go func() {
+			<-called
+			c.hangUp()
+			close(goOn)
+		}()
+		c.run()
+		c.expectOutcomes(t, dedupe.OutcomeAccepted)
 	})
-	go func() {
-		<-called
-		c.hangUp()
-		close(goOn)
-	}()
-	c.run()
-	c.expectOutcomes(t, dedupe.OutcomeAccepted)
 }
 
 func TestUpstreamHasADeadline(t *testing.T) {
-	c := newCall(10*time.Millisecond, 10, func(_ http.ResponseWriter, r *http.Request) error {
-		<-r.Context().Done()
-		return r.Context().Err()
+	bothWays(t, func(t *testing.T, punctual bool) {
+		c := newCall(10*time.Millisecond, 10, func(_ http.ResponseWriter, r *http.Request) error {
+			<-r.Context().Done()
+			return r.Context().Err()
+		})
+		c.punctual = punctual
+		res := c.run()
+		if res.status != http.StatusGatewayTimeout || !errors.Is(res.err, context.DeadlineExceeded) {
+			t.Errorf("got %+v", res.verdict)
+		}
+		c.expectOutcomes(t, dedupe.OutcomeUnanswered)
 	})
-	res := c.run()
-	if res.status != http.StatusGatewayTimeout || !errors.Is(res.err, context.DeadlineExceeded) {
-		t.Errorf("got %+v", res.verdict)
-	}
-	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+}
+
+// TestContextOfTheChainEndsWithIt: for whatever the chain has left behind.
+func TestContextOfTheChainEndsWithIt(t *testing.T) {
+	bothWays(t, func(t *testing.T, punctual bool) {
+		left := make(chan context.Context, 1)
+		c := newCall(patience, 10, func(_ http.ResponseWriter, r *http.Request) error {
+			left <- r.Context()
+			return nil
+		})
+		c.punctual = punctual
+		c.run()
+		receive(t, (<-left).Done(), "the end of the context")
+	})
 }
 
 // stubborn is a chain that takes no notice of its context until it is told.
@@ -267,20 +302,23 @@ func TestLongAnswerIsSettledBeforeItsFirstByteIsSent(t *testing.T) {
 
 func TestVariablesOfTheChainComeBackAtItsEndOnly(t *testing.T) {
 	t.Parallel()
-	c := newCall(patience, 10, func(_ http.ResponseWriter, r *http.Request) error {
-		if caddyhttp.GetVar(r.Context(), "before") != 1 {
-			t.Error("the chain does not see the variables")
+	bothWays(t, func(t *testing.T, punctual bool) {
+		c := newCall(patience, 10, func(_ http.ResponseWriter, r *http.Request) error {
+			if caddyhttp.GetVar(r.Context(), "before") != 1 {
+				t.Error("the chain does not see the variables")
+			}
+			caddyhttp.SetVar(r.Context(), "set", 2)
+			return nil
+		})
+		c.punctual = punctual
+		c.run()
+		if c.vars["set"] != 2 {
+			t.Error("the variable did not come back")
 		}
-		caddyhttp.SetVar(r.Context(), "set", 2)
-		return nil
 	})
-	c.run()
-	if c.vars["set"] != 2 {
-		t.Error("the variable did not come back")
-	}
 
 	goOn := make(chan struct{})
-	c = newCall(10*time.Millisecond, 10, func(_ http.ResponseWriter, r *http.Request) error {
+	c := newCall(10*time.Millisecond, 10, func(_ http.ResponseWriter, r *http.Request) error {
 		<-goOn
 		caddyhttp.SetVar(r.Context(), "set", 2)
 		return nil
@@ -338,9 +376,9 @@ func TestExchangeEndsWithTheProcess(t *testing.T) {
 		w.WriteHeader(200)
 		return nil
 	})
-	exiting := make(chan struct{})
+	exiting, end := context.WithCancel(context.Background())
 	c.exiting = exiting
-	close(exiting)
+	end()
 	res := c.run()
 	if res.outcome != dedupe.OutcomeUnanswered || res.verdict.status != http.StatusGatewayTimeout || !errors.Is(res.err, errExiting) {
 		t.Errorf("got %+v", res.verdict)
@@ -349,4 +387,20 @@ func TestExchangeEndsWithTheProcess(t *testing.T) {
 	close(goOn)
 	<-c.ended
 	c.expectOutcomes(t, dedupe.OutcomeUnanswered, dedupe.OutcomeAccepted)
+}
+
+// TestPunctualChainEndsWithTheProcess: it is not left to itself, but told.
+func TestPunctualChainEndsWithTheProcess(t *testing.T) {
+	exiting, end := context.WithCancel(context.Background())
+	c := newCall(time.Hour, 10, func(_ http.ResponseWriter, r *http.Request) error {
+		end()
+		<-r.Context().Done()
+		return r.Context().Err()
+	})
+	c.exiting, c.punctual = exiting, true
+	res := c.run()
+	if res.verdict.status != http.StatusGatewayTimeout || !errors.Is(res.err, errExiting) {
+		t.Errorf("got %+v", res.verdict)
+	}
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
 }

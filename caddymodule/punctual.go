@@ -1,0 +1,94 @@
+package caddymodule
+
+import (
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/intercept"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
+)
+
+// A handler is punctual if it surely ends soon after the context of its request
+// does. A chain of such handlers is called as any other; a chain with others gets
+// a goroutine of its own, so that it can be left to itself when its time is over.
+// FastCGI is one of these: its transport reads on whatever becomes of the context.
+
+// punctualHandlers wait for nothing, or for nothing but the handlers behind them.
+var punctualHandlers = map[caddy.ModuleID]bool{
+	"http.handlers.authentication":        true,
+	"http.handlers.copy_response":         true,
+	"http.handlers.copy_response_headers": true,
+	"http.handlers.encode":                true,
+	"http.handlers.error":                 true,
+	"http.handlers.file_server":           true,
+	"http.handlers.headers":               true,
+	"http.handlers.log_append":            true,
+	"http.handlers.map":                   true,
+	"http.handlers.request_body":          true,
+	"http.handlers.rewrite":               true,
+	"http.handlers.static_response":       true,
+	"http.handlers.vars":                  true,
+}
+
+// tellPunctual tells the handlers of a configuration whether those behind them
+// are punctual. Those that it does not find are not told.
+func tellPunctual(ctx caddy.Context) {
+	app, err := ctx.AppIfConfigured("http")
+	if err != nil {
+		return
+	}
+	httpApp, ok := app.(*caddyhttp.App)
+	if !ok {
+		return
+	}
+	for _, server := range httpApp.Servers {
+		routesPunctual(server.Routes, true)
+		if server.Errors != nil {
+			routesPunctual(server.Errors.Routes, true)
+		}
+	}
+}
+
+// routesPunctual reports whether routes are, with what is behind them.
+func routesPunctual(routes caddyhttp.RouteList, behind bool) bool {
+	for _, route := range slices.Backward(routes) {
+		matched := behind || route.Terminal
+		for _, h := range slices.Backward(route.Handlers) {
+			matched = punctual(h, matched)
+		}
+		behind = behind && matched
+	}
+	return behind
+}
+
+// punctual reports whether h is, with what is behind it.
+func punctual(h caddyhttp.MiddlewareHandler, behind bool) bool {
+	switch h := h.(type) {
+	case *Handler:
+		h.punctual.Store(behind)
+		return behind
+	case *caddyhttp.Subroute:
+		errors := behind
+		if h.Errors != nil {
+			errors = routesPunctual(h.Errors.Routes, behind)
+		}
+		return routesPunctual(h.Routes, behind) && errors
+	case *intercept.Intercept:
+		return answersPunctual(h.HandleResponse, behind)
+	case *reverseproxy.Handler:
+		_, overHTTP := h.Transport.(*reverseproxy.HTTPTransport)
+		return answersPunctual(h.HandleResponse, behind) && overHTTP && h.DynamicUpstreams == nil
+	}
+	module, ok := h.(caddy.Module)
+	return behind && ok && punctualHandlers[module.CaddyModule().ID]
+}
+
+// answersPunctual is [routesPunctual] of what is done with an upstream's answers.
+func answersPunctual(handlers []caddyhttp.ResponseHandler, behind bool) bool {
+	all := behind
+	for _, h := range handlers {
+		all = routesPunctual(h.Routes, behind) && all
+	}
+	return all
+}
