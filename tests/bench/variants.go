@@ -38,6 +38,7 @@ func variants() []variant {
 	all := []variant{
 		{Name: plainProxy, Title: "Caddy `reverse_proxy` alone", server: "proxy"},
 		{Name: "proxy-buffered", Title: "Caddy `reverse_proxy` with `request_buffers`", server: "proxy-buffered"},
+		{Name: "floor-first", Title: "Caddy `reverse_proxy` behind reading the body and its HMAC", server: "floor"},
 		{Name: "redis-first", Title: "gateway, first-seen, Redis", server: "redis"},
 		{Name: "redis-first-log", Title: "gateway, first-seen, Redis, delivery log on", server: "redis-log"},
 		{Name: "redis-first-body-id", Title: "gateway, first-seen, Redis, id in the JSON body (paymos)", server: "redis", sender: "paymos"},
@@ -50,6 +51,7 @@ func variants() []variant {
 		{Name: "nginx-proxy", Title: "nginx `proxy_pass` alone", server: "nginx"},
 		{Name: "nginx-lua-first", Title: "nginx + Lua, naive, first-seen, Redis", server: "nginx-lua"},
 		{Name: plainRespond, Title: "Caddy `respond 200`", server: "respond"},
+		{Name: "floor-duplicate", Title: "Caddy `respond 200` behind reading the body and its HMAC", server: "floor-respond"},
 		{Name: "redis-duplicate", Title: "gateway, duplicate, Redis", server: "redis", duplicate: true},
 		{Name: "redis-duplicate-log", Title: "gateway, duplicate, Redis, delivery log on", server: "redis-log", duplicate: true},
 		{Name: "file-duplicate", Title: "gateway, duplicate, file store", server: "file", duplicate: true},
@@ -77,7 +79,7 @@ func variants() []variant {
 func withOlder(chosen []variant) (all []variant) {
 	for _, v := range chosen {
 		all = append(all, v)
-		if v.word == "" || strings.HasPrefix(v.server, "nginx") {
+		if !v.isGateway() {
 			continue
 		}
 		v.Base = v.Name
@@ -98,16 +100,25 @@ func (v *variant) complete() {
 		v.sender = "github"
 	}
 	v.Base, v.Proxy = plainProxy, plainProxy
-	if v.duplicate || v.Name == plainRespond {
+	if v.duplicate || strings.HasSuffix(v.server, plainRespond) {
 		v.Base = plainRespond
 	}
-	isNginx := strings.HasPrefix(v.server, "nginx")
 	switch {
 	case v.duplicate:
 		v.word = "duplicate"
-	case !strings.HasPrefix(v.server, plainProxy) && v.server != plainRespond && !isNginx:
+	case v.isGateway():
 		v.word = "first"
 	}
+}
+
+// isGateway reports whether this project's handler is in it.
+func (v *variant) isGateway() bool {
+	for _, other := range []string{plainProxy, plainRespond, "floor", "nginx"} {
+		if strings.HasPrefix(v.server, other) {
+			return false
+		}
+	}
+	return true
 }
 
 // selected are the variants whose names match one of the comma-separated
@@ -169,6 +180,10 @@ func (r *rig) startServer(name, dir string) (*server, error) {
 		return r.startCaddy(buffered(gateway(r.redis.store(), false, "github")), dir)
 	case "respond":
 		return r.startCaddy(caddySetup{sites: map[string]string{"github": "respond 200"}}, dir)
+	case "floor":
+		return r.startCaddy(caddySetup{sites: map[string]string{"github": "floor " + secret}}, dir)
+	case "floor-respond":
+		return r.startCaddy(caddySetup{sites: map[string]string{"github": "floor " + secret + "\n\trespond 200"}}, dir)
 	case "redis":
 		return r.startCaddy(gateway(r.redis.store(), false, "github", "paymos", "stableops"), dir)
 	case "redis-log":
