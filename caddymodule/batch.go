@@ -44,6 +44,7 @@ func (d *delivery) events(reuse *reuseMemory) []dedupe.Event {
 	for i := range d.batch {
 		var reused bool
 		events[i], reused = d.eventOf(&d.batch[i], d.batch[i].Sum, reuse)
+		events[i].Mark = markOf(d.batch[i].Sum)
 		d.report.reused = d.report.reused || reused
 	}
 	return events

@@ -31,7 +31,8 @@ type delivery struct {
 	// identified; coding says why there is none.
 	content []byte
 	coding  error
-	sum     [sha256.Size]byte // of the signed body
+	sum     [sha256.Size]byte // of the signed body, where it is needed
+	mark    uint16            // of the body
 	request *verify.Request   // as package verify sees it
 	check   verify.Result
 	digest  [sha256.Size]byte // of all signed bytes, for the replay guard
@@ -180,17 +181,18 @@ func (d *delivery) identify() *refusal {
 	case d.verifier.VerifyOnly():
 	case d.verifier.Batch():
 		d.batch, err = d.verifier.EventIDs(req, d.check)
-		d.sum = d.verifier.BodyDigest(req, d.check)
 		d.id.Text = summary(d.batch)
 	default:
 		d.id, err = d.verifier.EventID(req, d.check)
-		d.sum = d.verifier.BodyDigest(req, d.check)
 	}
 	switch {
 	case err != nil && d.coding != nil:
 		return unread(d.coding)
 	case err != nil:
 		return d.unverified(err)
+	}
+	if !d.verifier.VerifyOnly() {
+		d.sumBody(req)
 	}
 	if d.replayGuard {
 		d.digest = d.verifier.SignedDigest(req, d.check)
@@ -200,6 +202,22 @@ func (d *delivery) identify() *refusal {
 	d.content, d.request = nil, nil
 	d.decoding.giveBack()
 	return nil
+}
+
+// sumBody tells the body from others under the same id. Where nothing but its mark
+// is kept a checksum will do: a hash takes as long as the signature.
+func (d *delivery) sumBody(req *verify.Request) {
+	if !d.forwardReused && (!d.replayGuard || d.verifier.BodySigned()) {
+		d.mark = dedupe.MarkOf(d.verifier.BodyChecksum(req, d.check))
+		return
+	}
+	d.sum = d.verifier.BodyDigest(req, d.check)
+	d.mark = markOf(d.sum)
+}
+
+// markOf is the mark of a body, or of an event in it, of which there is a hash.
+func markOf(sum [sha256.Size]byte) uint16 {
+	return dedupe.MarkOf(binary.BigEndian.Uint32(sum[:]))
 }
 
 func (d *delivery) verifyRequest() *verify.Request {
@@ -266,13 +284,13 @@ func (d *delivery) enter() (leave func(), ref *refusal) {
 // event is the delivery as the state machine sees it.
 func (d *delivery) event(reuse *reuseMemory) (e dedupe.Event) {
 	e, d.report.reused = d.eventOf(&d.id, d.sum, reuse)
+	e.Mark = d.mark
 	return e
 }
 
-// eventOf is the event of an id that came with a body of this SHA-256, and
-// whether the id is known to have come with another one.
+// eventOf is the event of an id that came with a body of this SHA-256, but for its
+// mark, and whether the id is known to have come with another one.
 func (d *delivery) eventOf(id *verify.ID, sum [sha256.Size]byte, reuse *reuseMemory) (e dedupe.Event, reused bool) {
-	e.Mark = dedupe.MarkOf(sum)
 	if !d.forwardReused {
 		e.Key = dedupe.Key(d.Source, id.Key, "")
 		return e, false

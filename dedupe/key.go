@@ -69,10 +69,9 @@ func Fingerprint(sum [sha256.Size]byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:8])
 }
 
-// MarkOf is the small fingerprint of a body that a finished event keeps.
-func MarkOf(sum [sha256.Size]byte) uint16 {
-	return uint16((uint32(sum[0])<<16 | uint32(sum[1])<<8 | uint32(sum[2])) % (MaxMark + 1))
-}
+// MarkOf is the small fingerprint of a body that a finished event keeps, made of
+// its checksum.
+func MarkOf(checksum uint32) uint16 { return uint16(checksum % (MaxMark + 1)) }
 
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))

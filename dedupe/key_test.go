@@ -2,6 +2,7 @@ package dedupe_test
 
 import (
 	"crypto/sha256"
+	"math"
 	"strings"
 	"testing"
 
@@ -79,15 +80,16 @@ func TestCheckSource(t *testing.T) {
 	}
 }
 
-// FuzzMark: a mark is what a record can keep.
-func FuzzMark(f *testing.F) {
-	f.Add("body")
-	f.Fuzz(func(t *testing.T, body string) {
-		sum := sha256.Sum256([]byte(body))
-		if m := dedupe.MarkOf(sum); m > dedupe.MaxMark {
-			t.Errorf("%d", m)
+// TestMarkFitsIntoARecord, and tells checksums apart.
+func TestMarkFitsIntoARecord(t *testing.T) {
+	for _, checksum := range []uint32{0, dedupe.MaxMark, dedupe.MaxMark + 1, 1 << 31, math.MaxUint32} {
+		if m := dedupe.MarkOf(checksum); m > dedupe.MaxMark {
+			t.Errorf("the mark of %d is %d", checksum, m)
 		}
-	})
+		if dedupe.MarkOf(checksum) == dedupe.MarkOf(checksum-1) {
+			t.Errorf("%d and the number before it have one mark", checksum)
+		}
+	}
 }
 
 // TestBindingsAreOfOneLength, whatever was signed.

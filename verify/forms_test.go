@@ -133,23 +133,33 @@ func TestTwilioHashOutsideOfTheSignedURLProvesNothing(t *testing.T) {
 // stranger could make a new event of a copy.
 func TestTwilioFormInAnotherOrderIsTheSameBody(t *testing.T) {
 	v := mustNew(t, formConfig("twilio", hooks, "token"))
-	digest := func(body string) [32]byte {
-		r := twilioRequest("/sms", body, hooks+"/smsMessageSidSM1MessageStatussent")
-		return v.BodyDigest(r, accept(t, v, r))
+	type sums struct {
+		digest   [32]byte
+		checksum uint32
 	}
-	one := digest("MessageSid=SM1&MessageStatus=sent")
+	of := func(r *Request) sums {
+		res := accept(t, v, r)
+		return sums{v.BodyDigest(r, res), v.BodyChecksum(r, res)}
+	}
+	sent := func(body string) sums {
+		return of(twilioRequest("/sms", body, hooks+"/smsMessageSidSM1MessageStatussent"))
+	}
+	one := sent("MessageSid=SM1&MessageStatus=sent")
 	for _, body := range []string{"MessageStatus=sent&MessageSid=SM1", "MessageSid=SM1&MessageStatus=sent&", "%4dessageSid=SM1&MessageStatus=sent&MessageSid=SM1"} {
-		if digest(body) != one {
+		if sent(body) != one {
 			t.Errorf("%s is another body", body)
 		}
 	}
-	other := twilioRequest("/sms", "MessageSid=SM1&MessageStatus=delivered", hooks+"/smsMessageSidSM1MessageStatusdelivered")
-	if v.BodyDigest(other, accept(t, v, other)) == one {
+	other := of(twilioRequest("/sms", "MessageSid=SM1&MessageStatus=delivered", hooks+"/smsMessageSidSM1MessageStatusdelivered"))
+	if other.digest == one.digest || other.checksum == one.checksum {
 		t.Error("another status is the same body")
 	}
 	github := preset(t, "github", testSecret)
 	if r := post("{}"); github.BodyDigest(r, Result{}) != sha256.Sum256(r.Body) {
 		t.Error("elsewhere it is the hash of the body")
+	}
+	if r := post("123456789"); github.BodyChecksum(r, Result{}) != 0xe3069283 { // the check value of CRC-32C
+		t.Error("elsewhere it is the checksum of the body")
 	}
 }
 
