@@ -15,13 +15,12 @@ import (
 // FastCGI is one of these: its transport reads on whatever becomes of the context.
 
 // punctualHandlers wait for nothing, or for nothing but the handlers behind them.
+// What reads files is not among them: a file system may be anywhere.
 var punctualHandlers = map[caddy.ModuleID]bool{
-	"http.handlers.authentication":        true,
 	"http.handlers.copy_response":         true,
 	"http.handlers.copy_response_headers": true,
 	"http.handlers.encode":                true,
 	"http.handlers.error":                 true,
-	"http.handlers.file_server":           true,
 	"http.handlers.headers":               true,
 	"http.handlers.log_append":            true,
 	"http.handlers.map":                   true,
@@ -29,6 +28,22 @@ var punctualHandlers = map[caddy.ModuleID]bool{
 	"http.handlers.rewrite":               true,
 	"http.handlers.static_response":       true,
 	"http.handlers.vars":                  true,
+}
+
+// punctualMatchers look at the request, and at nothing else.
+var punctualMatchers = map[caddy.ModuleID]bool{
+	"http.matchers.client_ip":     true,
+	"http.matchers.header":        true,
+	"http.matchers.header_regexp": true,
+	"http.matchers.host":          true,
+	"http.matchers.method":        true,
+	"http.matchers.path":          true,
+	"http.matchers.path_regexp":   true,
+	"http.matchers.protocol":      true,
+	"http.matchers.query":         true,
+	"http.matchers.remote_ip":     true,
+	"http.matchers.vars":          true,
+	"http.matchers.vars_regexp":   true,
 }
 
 // tellPunctual tells the handlers of a configuration whether those behind them
@@ -52,14 +67,37 @@ func tellPunctual(ctx caddy.Context) {
 
 // routesPunctual reports whether routes are, with what is behind them.
 func routesPunctual(routes caddyhttp.RouteList, behind bool) bool {
-	for _, route := range slices.Backward(routes) {
+	all := behind
+	each := make([]bool, len(routes)) // with what is behind it
+	for i, route := range slices.Backward(routes) {
 		matched := behind || route.Terminal
+		for j := i + 1; j < len(routes) && !route.Terminal; j++ {
+			exclusive := route.Group != "" && route.Group == routes[j].Group
+			matched = matched && (exclusive || each[j])
+		}
 		for _, h := range slices.Backward(route.Handlers) {
 			matched = punctual(h, matched)
 		}
-		behind = behind && matched
+		each[i] = matched && matchersPunctual(route.MatcherSets)
+		all = all && each[i]
 	}
-	return behind
+	return all
+}
+
+func matchersPunctual(sets caddyhttp.MatcherSets) bool {
+	for _, m := range slices.Concat(sets...) {
+		if not, ok := m.(*caddyhttp.MatchNot); ok {
+			if !matchersPunctual(not.MatcherSets) {
+				return false
+			}
+			continue
+		}
+		module, ok := m.(caddy.Module)
+		if !ok || !punctualMatchers[module.CaddyModule().ID] {
+			return false
+		}
+	}
+	return true
 }
 
 // punctual reports whether h is, with what is behind it.
