@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func (d *delivery) events(reuse *reuseMemory) []dedupe.Event {
 	for i := range d.batch {
 		var reused bool
 		events[i], reused = d.eventOf(&d.batch[i], d.batch[i].Sum, reuse)
-		events[i].Mark = markOf(d.batch[i].Sum)
+		events[i].Mark = dedupe.MarkOf(binary.BigEndian.Uint32(d.batch[i].Sum[:]))
 		d.report.reused = d.report.reused || reused
 	}
 	return events

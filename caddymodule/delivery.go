@@ -31,8 +31,8 @@ type delivery struct {
 	// identified; coding says why there is none.
 	content []byte
 	coding  error
-	sum     [sha256.Size]byte // of the signed body, where it is needed
-	mark    uint16            // of the body
+	sum     [sha256.Size]byte // of the signed body, where more than its mark is needed
+	mark    uint16            // of the signed body
 	request *verify.Request   // as package verify sees it
 	check   verify.Result
 	digest  [sha256.Size]byte // of all signed bytes, for the replay guard
@@ -207,17 +207,10 @@ func (d *delivery) identify() *refusal {
 // sumBody tells the body from others under the same id. Where nothing but its mark
 // is kept a checksum will do: a hash takes as long as the signature.
 func (d *delivery) sumBody(req *verify.Request) {
-	if !d.forwardReused && (!d.replayGuard || d.verifier.BodySigned()) {
-		d.mark = dedupe.MarkOf(d.verifier.BodyChecksum(req, d.check))
-		return
+	d.mark = dedupe.MarkOf(d.verifier.BodyChecksum(req, d.check))
+	if d.forwardReused && d.batch == nil || d.replayGuard && !d.verifier.BodySigned() {
+		d.sum = d.verifier.BodyDigest(req, d.check)
 	}
-	d.sum = d.verifier.BodyDigest(req, d.check)
-	d.mark = markOf(d.sum)
-}
-
-// markOf is the mark of a body, or of an event in it, of which there is a hash.
-func markOf(sum [sha256.Size]byte) uint16 {
-	return dedupe.MarkOf(binary.BigEndian.Uint32(sum[:]))
 }
 
 func (d *delivery) verifyRequest() *verify.Request {

@@ -26,7 +26,7 @@ type exitPlan struct {
 	grace time.Duration // 0: as long as it takes
 	end   time.Time     // set once the process is exiting and has a grace period
 	// over ends with the grace period: deliveries still in the upstream are given
-	// up. Caddy's HTTP/3 server waits for their handlers whatever its own is.
+	// up. Caddy's HTTP/3 server would wait for their handlers beyond it.
 	over   context.Context
 	giveUp context.CancelFunc // ends it
 }
@@ -91,13 +91,17 @@ func (p *exitPlan) budget() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.Background(), end)
 }
 
+// settleTime is for deliveries that end because the grace period has: until what
+// became of them is written.
+const settleTime = 500 * time.Millisecond
+
 // patience is the time that is left for deliveries under way. Without a grace
 // period there is no end to it: each delivery has its own.
 func (p *exitPlan) patience() (context.Context, context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.end.IsZero() {
-		return context.WithDeadline(context.Background(), p.end)
+		return context.WithDeadline(context.Background(), p.end.Add(settleTime))
 	}
 	return context.WithCancel(context.Background())
 }

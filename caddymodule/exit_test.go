@@ -26,10 +26,16 @@ func TestExitWithoutAGracePeriodWaitsForDeliveries(t *testing.T) {
 
 func TestExitEndsWithTheGracePeriod(t *testing.T) {
 	p := &exitPlan{grace: time.Hour, end: time.Now().Add(time.Minute)}
-	for name, of := range map[string]func() (context.Context, context.CancelFunc){"patience": p.patience, "budget": p.budget} {
-		ctx, cancel := of()
+	for name, c := range map[string]struct {
+		of   func() (context.Context, context.CancelFunc)
+		want time.Time
+	}{
+		"patience": {p.patience, p.end.Add(settleTime)}, // deliveries are told at the end, and have to be settled
+		"budget":   {p.budget, p.end},
+	} {
+		ctx, cancel := c.of()
 		defer cancel()
-		if end, bounded := ctx.Deadline(); !bounded || !end.Equal(p.end) {
+		if end, bounded := ctx.Deadline(); !bounded || !end.Equal(c.want) {
 			t.Errorf("%s ends at %v", name, end)
 		}
 	}

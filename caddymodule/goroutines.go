@@ -2,7 +2,7 @@ package caddymodule
 
 import "sync/atomic"
 
-// goroutines run upstream calls. One that has ended a call stays for the next:
+// goroutines run upstream calls aside. One that has ended a call stays for the next:
 // a new one would have to grow its stack for every call, which copies it again
 // and again.
 type goroutines struct {

@@ -65,6 +65,8 @@ func classify(e ending, success func(status int) bool) verdict {
 		return inDoubt(http.StatusBadGateway, errSwallowed)
 	case e.answer.status == 0:
 		return verdict{dedupe.OutcomeNotSent, http.StatusBadGateway, errUnhandled}
+	case e.answer.status == statusClientClosed && e.expired:
+		return inDoubt(http.StatusGatewayTimeout, context.DeadlineExceeded)
 	case e.answer.status == statusClientClosed, e.answer.status < 200:
 		return inDoubt(http.StatusBadGateway, fmt.Errorf("the upstream call was cancelled (status %d)", e.answer.status))
 	case !e.answer.whole:

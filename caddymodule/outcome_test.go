@@ -53,6 +53,7 @@ func TestOutcomeOfEveryEnding(t *testing.T) {
 		"503":                      {whole(503), refused, 0},
 		"504 of the upstream":      {whole(504), refused, 0},
 		"client closed":            {whole(499), doubt, 502},
+		"cancelled at its end":     {ending{answer: answer{status: 499, whole: true}, expired: true}, doubt, 504},
 		"switching protocols":      {whole(101), doubt, 502},
 		"only an interim answer":   {whole(103), doubt, 502},
 		"200 of a failure":         {ending{answer: answer{status: 200, whole: true, wrong: true}}, refused, 502},

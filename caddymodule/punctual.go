@@ -9,15 +9,15 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 )
 
-// A handler is punctual if it surely ends soon after the context of its request
+// A handler is punctual if it is known to end soon after the context of its request
 // does. A chain of such handlers is called as any other; a chain with others gets
 // a goroutine of its own, so that it can be left to itself when its time is over.
 // FastCGI is one of these: its transport reads on whatever becomes of the context.
 
 // punctualHandlers wait for nothing, or for nothing but the handlers behind them.
-// What reads files is not among them: a file system may be anywhere.
+// What serves files is not among them (a file system may be anywhere), nor is
+// copy_response, which may read the answer to another request.
 var punctualHandlers = map[caddy.ModuleID]bool{
-	"http.handlers.copy_response":         true,
 	"http.handlers.copy_response_headers": true,
 	"http.handlers.encode":                true,
 	"http.handlers.error":                 true,
@@ -115,11 +115,19 @@ func punctual(h caddyhttp.MiddlewareHandler, behind bool) bool {
 	case *intercept.Intercept:
 		return answersPunctual(h.HandleResponse, behind)
 	case *reverseproxy.Handler:
-		_, overHTTP := h.Transport.(*reverseproxy.HTTPTransport)
-		return answersPunctual(h.HandleResponse, behind) && overHTTP && h.DynamicUpstreams == nil
+		return answersPunctual(h.HandleResponse, behind) && proxyPunctual(h)
 	}
 	module, ok := h.(caddy.Module)
 	return behind && ok && punctualHandlers[module.CaddyModule().ID]
+}
+
+// proxyPunctual reports whether h is, by itself. Between its tries reverse_proxy
+// waits for the end of the configuration, and not of the request.
+func proxyPunctual(h *reverseproxy.Handler) bool {
+	_, overHTTP := h.Transport.(*reverseproxy.HTTPTransport)
+	lb := h.LoadBalancing
+	triesOnce := lb == nil || lb.TryDuration == 0 && lb.Retries == 0 && len(lb.RetryMatch) == 0
+	return overHTTP && triesOnce && h.DynamicUpstreams == nil && h.CB == nil
 }
 
 // answersPunctual is [routesPunctual] of what is done with an upstream's answers.

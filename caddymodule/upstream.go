@@ -25,7 +25,8 @@ type exchange struct {
 	rec     *recorder
 	// exiting ends when the process cannot wait any longer.
 	exiting context.Context
-	// punctual says that the chain surely ends soon after its context.
+	// punctual says that the chain is known to end soon after its context; see
+	// punctual.go.
 	punctual bool
 	// settle writes the outcome to the store. It is called once, and once more if
 	// an answer comes after the exchange was given up.
@@ -44,9 +45,12 @@ type result struct {
 	stack    []byte
 }
 
-// run calls the chain and waits for its end, or until its time or the process's
-// is over. finally is called when the chain has really ended.
+// run calls the chain and waits for its end or, if it is not punctual, until its
+// time or the process's is over. finally is called when the chain has really ended.
 func (x *exchange) run(finally func()) result {
+	if t, ok := x.request.Context().Deadline(); ok { // of a handler before this one
+		x.timeout = min(x.timeout, time.Until(t))
+	}
 	ctx, cancel := context.WithTimeout(detached{x.exiting, x.request.Context()}, x.timeout)
 	if !x.punctual {
 		return x.runAside(ctx, cancel, finally)
@@ -77,6 +81,12 @@ var errExiting = errors.New("the gateway's grace period ended before the upstrea
 // call runs the chain to its end and settles it.
 func (x *exchange) call(ctx context.Context) (res result) {
 	var e ending
+	returned := false
+	defer func() {
+		if !returned { // the chain has ended its goroutine
+			x.settleOnce(dedupe.OutcomeUnanswered)
+		}
+	}()
 	func() {
 		defer func() {
 			if p := recover(); p != nil {
@@ -86,6 +96,7 @@ func (x *exchange) call(ctx context.Context) (res result) {
 		}()
 		e.err = x.next.ServeHTTP(x.rec, x.request.WithContext(ctx))
 	}()
+	returned = true
 	e.answer = x.rec.answer()
 	e.expired = ctx.Err() != nil
 	if e.err != nil || e.answer.status == 0 {

@@ -147,14 +147,21 @@ func TestPanicIsHandedOverWithItsStack(t *testing.T) {
 
 func TestChainThatExitsItsGoroutineIsInDoubt(t *testing.T) {
 	t.Parallel()
-	c := newCall(10*time.Millisecond, 10, func(http.ResponseWriter, *http.Request) error {
+	exits := func(http.ResponseWriter, *http.Request) error {
 		runtime.Goexit()
 		return nil
-	})
+	}
+	c := newCall(10*time.Millisecond, 10, exits)
 	res := c.run()
 	if res.status != http.StatusGatewayTimeout {
 		t.Errorf("got %+v", res)
 	}
+	receive(t, c.ended, "finally")
+	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+
+	c = newCall(patience, 10, exits)
+	c.punctual = true
+	go c.run() // it is the handler's goroutine that ends
 	receive(t, c.ended, "finally")
 	c.expectOutcomes(t, dedupe.OutcomeUnanswered)
 }
@@ -191,6 +198,24 @@ func TestUpstreamHasADeadline(t *testing.T) {
 		c.punctual = punctual
 		res := c.run()
 		if res.status != http.StatusGatewayTimeout || !errors.Is(res.err, context.DeadlineExceeded) {
+			t.Errorf("got %+v", res.verdict)
+		}
+		c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+	})
+}
+
+// TestTimeOfAHandlerBeforeHolds: such as another one of this package.
+func TestTimeOfAHandlerBeforeHolds(t *testing.T) {
+	bothWays(t, func(t *testing.T, punctual bool) {
+		c := newCall(time.Hour, 10, func(_ http.ResponseWriter, r *http.Request) error {
+			<-r.Context().Done()
+			return r.Context().Err()
+		})
+		c.punctual = punctual
+		ctx, cancel := context.WithTimeout(c.request.Context(), 10*time.Millisecond)
+		defer cancel()
+		c.request = c.request.WithContext(ctx)
+		if res := c.run(); res.status != http.StatusGatewayTimeout || !errors.Is(res.err, context.DeadlineExceeded) {
 			t.Errorf("got %+v", res.verdict)
 		}
 		c.expectOutcomes(t, dedupe.OutcomeUnanswered)
@@ -392,10 +417,11 @@ func TestExchangeEndsWithTheProcess(t *testing.T) {
 // TestPunctualChainEndsWithTheProcess: it is not left to itself, but told.
 func TestPunctualChainEndsWithTheProcess(t *testing.T) {
 	exiting, end := context.WithCancel(context.Background())
-	c := newCall(time.Hour, 10, func(_ http.ResponseWriter, r *http.Request) error {
+	c := newCall(time.Hour, 10, func(w http.ResponseWriter, r *http.Request) error {
 		end()
 		<-r.Context().Done()
-		return r.Context().Err()
+		w.WriteHeader(statusClientClosed) // as Caddy's proxy does
+		return nil
 	})
 	c.exiting, c.punctual = exiting, true
 	res := c.run()

@@ -11,10 +11,12 @@ import (
 const (
 	// maxBatches is how many batches are under way at once.
 	maxBatches = 2
-	// worthwhile is how many callers must wait until a further batch begins: what
-	// a batch costs, few of them had better share with those who come until there
-	// is an answer to the one under way.
+	// worthwhile is how many callers are worth a further batch while the one under
+	// way is young. Most of what a batch costs is the same for one and for many.
 	worthwhile = 16
+	// young is how long a batch may take before those who come begin a further one,
+	// however few they are: the network is slow, or the connection hangs.
+	young = time.Millisecond
 	// maxBatch is how many callers share one batch.
 	maxBatch = 128
 )
@@ -24,16 +26,18 @@ const (
 //
 // While nothing is under way, a caller sends its own commands at once, in its own
 // goroutine: alone, it is as fast as without a combiner. Those who come meanwhile
-// queue. Whoever finishes and finds a queue, or makes one that is worth a further
-// batch, has a goroutine send it, batch after batch, until nobody waits. That
+// queue. Whoever finishes and finds a queue, or makes one that a further batch is
+// due for, has a goroutine send it, batch after batch, until nobody waits. That
 // goroutine stays for the next queue: a new one would have to grow its stack
 // every time.
 type combiner struct {
 	// exec sends commands and returns when each has its answer or its error.
 	exec func(ctx context.Context, cmds []redis.Cmder)
+	now  func() time.Time
 
 	mu       sync.Mutex
 	underWay int
+	began    time.Time // the last of those
 	queue    []*waiter
 	spare    []*waiter // memory for another queue
 	resting  int       // goroutines that stay for the next queue
@@ -52,15 +56,16 @@ type waiter struct {
 }
 
 func newCombiner(exec func(ctx context.Context, cmds []redis.Cmder)) *combiner {
-	return &combiner{exec: exec, work: make(chan []*waiter), quit: make(chan struct{})}
+	return &combiner{exec: exec, now: time.Now, work: make(chan []*waiter), quit: make(chan struct{})}
 }
 
 // do sends w's commands, which stay in order. It returns nil when each of them
 // has its answer or its error; after an error they must not be looked at.
 func (c *combiner) do(w *waiter) error {
 	c.mu.Lock()
-	if c.underWay == 0 {
-		c.underWay = 1
+	if c.underWay < 1 {
+		c.underWay++
+		c.began = c.now()
 		c.mu.Unlock()
 		defer c.handOver()
 		c.exec(w.ctx, w.cmds)
@@ -70,7 +75,7 @@ func (c *combiner) do(w *waiter) error {
 		c.queue, c.spare = c.spare[:0], nil
 	}
 	c.queue = append(c.queue, w)
-	further := c.underWay < maxBatches && len(c.queue) >= worthwhile
+	further := c.underWay < maxBatches && (len(c.queue) >= worthwhile || c.now().Sub(c.began) > young)
 	if further {
 		c.underWay++
 	}
@@ -162,6 +167,7 @@ func (c *combiner) next() []*waiter {
 			}
 		}
 		if clear(batch[len(waiting):]); len(waiting) > 0 {
+			c.began = c.now()
 			return waiting
 		}
 	}

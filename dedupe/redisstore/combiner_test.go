@@ -16,14 +16,17 @@ import (
 type gate struct {
 	started chan []redis.Cmder
 	release chan struct{}
+	elapsed *atomic.Int64 // the time, in nanoseconds
 }
 
 func newGate() (*combiner, gate) {
-	g := gate{make(chan []redis.Cmder), make(chan struct{})}
-	return newCombiner(func(_ context.Context, cmds []redis.Cmder) {
+	g := gate{make(chan []redis.Cmder), make(chan struct{}), new(atomic.Int64)}
+	c := newCombiner(func(_ context.Context, cmds []redis.Cmder) {
 		g.started <- cmds
 		<-g.release
-	}), g
+	})
+	c.now = func() time.Time { return time.Unix(0, g.elapsed.Load()) }
+	return c, g
 }
 
 // ask sends commands as a caller does.
@@ -74,10 +77,17 @@ func occupy(t *testing.T, c *combiner, g gate, all *sync.WaitGroup) {
 	}
 }
 
-// start starts a batch that this many callers share.
+// waiting counts the callers in the queue.
+func waiting(c *combiner) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue)
+}
+
+// start starts a batch that this many callers share, those who wait among them.
 func start(t *testing.T, c *combiner, g gate, all *sync.WaitGroup, callers int) {
 	t.Helper()
-	for range callers {
+	for range callers - waiting(c) {
 		all.Go(func() {
 			if err := ask(within(t), c, command("first")); err != nil {
 				t.Error(err)
@@ -101,6 +111,22 @@ func TestFurtherBatchBeginsWhenEnoughCallersWait(t *testing.T) {
 	if n := len(<-g.started); n != worthwhile {
 		t.Errorf("the further batch is of %d callers, want all %d", n, worthwhile)
 	}
+	close(g.release)
+	all.Wait()
+	idle(t, c)
+}
+
+// TestSlowBatchHoldsUpNobodyWhoComes: whether the network is slow or a connection
+// hangs, the next batch need not wait for it.
+func TestSlowBatchHoldsUpNobodyWhoComes(t *testing.T) {
+	c, g := newGate()
+	var all sync.WaitGroup
+	start(t, c, g, &all, 1)
+	g.elapsed.Add(int64(young))
+	all.Go(func() { _ = ask(within(t), c, command("early")) })
+	waitFor(t, c, 1)
+	g.elapsed.Add(1)
+	start(t, c, g, &all, 2) // the early one goes along
 	close(g.release)
 	all.Wait()
 	idle(t, c)

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-const program = "github.com/webhook-dedupe/caddy-webhook-dedupe/tests/caddy"
+const program = "github.com/webhook-dedupe/caddy-webhook-dedupe/tests/bench/caddy"
 
 // build builds Caddy with the module in it as xcaddy does, and returns its path.
 func (r *rig) build(ctx context.Context) (string, error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -85,7 +86,7 @@ func (r *rig) fill(ctx context.Context, store dedupe.Store, salt string, records
 		return err
 	}
 	sum := sha256.Sum256(request.body)
-	fingerprint, mark := dedupe.Fingerprint(sum), dedupe.MarkOf(sum)
+	fingerprint, mark := dedupe.Fingerprint(sum), dedupe.MarkOf(binary.BigEndian.Uint32(sum[:]))
 	var next atomic.Int64
 	var failure atomic.Pointer[error]
 	var workers sync.WaitGroup
