@@ -66,7 +66,7 @@ func (r *rig) prepare(ctx context.Context, w *row) error {
 	w.done = newSalt()
 	j := r.job(w.variant, s)
 	j.New, j.Count, j.Rate = w.done, doneEvents, 0
-	if j.Word = "first"; w.server == "nginx-lua" {
+	if j.Word = "first"; !w.isGateway() {
 		j.Word = ""
 	}
 	out, err := r.load(ctx, j)

@@ -39,6 +39,7 @@ func variants() []variant {
 		{Name: plainProxy, Title: "Caddy `reverse_proxy` alone", server: "proxy"},
 		{Name: "proxy-buffered", Title: "Caddy `reverse_proxy` with `request_buffers`", server: "proxy-buffered"},
 		{Name: "floor-first", Title: "Caddy `reverse_proxy` behind reading the body and its HMAC", server: "floor"},
+		{Name: "floor-redis-first", Title: "the same, and a claim and a completion in Redis", server: "floor-redis"},
 		{Name: "redis-first", Title: "gateway, first-seen, Redis", server: "redis"},
 		{Name: "redis-first-log", Title: "gateway, first-seen, Redis, delivery log on", server: "redis-log"},
 		{Name: "redis-first-body-id", Title: "gateway, first-seen, Redis, id in the JSON body (paymos)", server: "redis", sender: "paymos"},
@@ -52,6 +53,7 @@ func variants() []variant {
 		{Name: "nginx-lua-first", Title: "nginx + Lua, naive, first-seen, Redis", server: "nginx-lua"},
 		{Name: plainRespond, Title: "Caddy `respond 200`", server: "respond"},
 		{Name: "floor-duplicate", Title: "Caddy `respond 200` behind reading the body and its HMAC", server: "floor-respond"},
+		{Name: "floor-redis-duplicate", Title: "an empty answer after reading the body, its HMAC, and a claim in Redis", server: "floor-redis", duplicate: true},
 		{Name: "redis-duplicate", Title: "gateway, duplicate, Redis", server: "redis", duplicate: true},
 		{Name: "redis-duplicate-log", Title: "gateway, duplicate, Redis, delivery log on", server: "redis-log", duplicate: true},
 		{Name: "file-duplicate", Title: "gateway, duplicate, file store", server: "file", duplicate: true},
@@ -182,6 +184,8 @@ func (r *rig) startServer(name, dir string) (*server, error) {
 		return r.startCaddy(caddySetup{sites: map[string]string{"github": "respond 200"}}, dir)
 	case "floor":
 		return r.startCaddy(caddySetup{sites: map[string]string{"github": "floor " + secret}}, dir)
+	case "floor-redis":
+		return r.startCaddy(caddySetup{sites: map[string]string{"github": "floor " + secret + " " + r.redis.address}}, dir)
 	case "floor-respond":
 		return r.startCaddy(caddySetup{sites: map[string]string{"github": "floor " + secret + "\n\trespond 200"}}, dir)
 	case "redis":
