@@ -149,15 +149,16 @@ func TestBodiesBeyondTheMemoryForThemComeAgain(t *testing.T) {
 	u := harness.StartUpstream(t)
 	g := harness.StartGateway(t, githubSite(u, "max_body 1MB"), harness.WithGlobal("webhook_dedupe {", "max_buffered 1MiB", "}"))
 	s := harness.NewSender(t, "github")
-	// What is left of the small one when it is refused, Go's server reads before it
-	// answers; of more than 256 KiB it would cut off the sender instead.
+	// The small one is refused before all of it has come. Over HTTP/2 the answer
+	// always gets through; over HTTP/1 Go's server cuts the connection when a sender
+	// that asked it to close it still writes.
 	big, small := s.WithBody(harness.Unique("evt"), pattern(900_000)), s.WithBody(harness.Unique("evt"), pattern(200_000))
 	latch := harness.NewLatch()
 	u.On(big.Event, harness.After(latch, harness.Status(200)))
 	call := g.Begin(t, harness.HTTP1, big)
 	u.Await(t, big.Event, 1)
-	if a := g.Expect(t, small, "503"); a.Header.Get("Retry-After") == "" {
-		t.Error("no Retry-After while the memory for bodies is taken")
+	if a := g.Begin(t, harness.HTTP2, small).Answer(); a.String() != "503" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("while the memory for bodies is taken the sender got %q with %v", a, a.Header)
 	}
 	if n := g.Metric("rejections_total", `reason="memory"`); n != 1 {
 		t.Errorf("%v deliveries are counted as refused for memory", n)

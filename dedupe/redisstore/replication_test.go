@@ -83,7 +83,13 @@ func TestMinReplicasRefusesWhatWouldNotBeReplicated(t *testing.T) {
 	if err := p.end("a:1"); err != nil {
 		t.Fatal(err)
 	}
-	p.primary.Do("wait", 1, 0)
+	// WAIT would count the writes of its own connection only.
+	eventually(t, "the replica has the event", func() error {
+		if p.replica.Do("dbsize") != int64(1) {
+			return errors.New("it is empty")
+		}
+		return nil
+	})
 	p.cut()
 	for step, do := range operations(p.store, "a:2") {
 		if step == "ping" || step == "lookup" || step == "release" {
