@@ -20,7 +20,7 @@ const overtime = 500 * time.Millisecond
 
 // runAside calls a chain that may outlive its time: in a goroutine of its own,
 // and with variables and placeholders of its own.
-func (x *exchange) runAside(ctx context.Context, cancel context.CancelFunc, finally func()) result {
+func (x *exchange) runAside(ctx context.Context, cancel context.CancelFunc) result {
 	vars := varsOf(ctx)
 	// Caddy reads the variables of a request after its handlers, and a chain that
 	// was given up may still write to them.
@@ -32,7 +32,7 @@ func (x *exchange) runAside(ctx context.Context, cancel context.CancelFunc, fina
 	calls.run(func() {
 		defer cancel()
 		res := func() result {
-			defer finally() // before the answer: its sender may come again at once
+			defer x.finally() // before the answer: its sender may come again at once
 			return x.call(ctx)
 		}()
 		ended <- res

@@ -19,22 +19,21 @@ const doneHeader = "Webhook-Dedupe-Done"
 const maxDoneHeader = 4096
 
 // deliverBatch admits a delivery of several events and takes it to its end.
-func (d *delivery) deliverBatch(lent *loan, leave func()) error {
+func (d *delivery) deliverBatch(lent *loan) error {
 	v, err := lent.gate.AdmitAll(d.events(lent.reuse), d.policy)
 	if err != nil {
-		leave()
+		d.leave()
 		return d.refuse(unavailable(reasonStore, storeRetry, err))
 	}
 	d.report.admittedBatch(v, d)
 	if v.Claims == nil {
-		leave()
+		d.leave()
 		return d.answerCopy(v.Verdict)
 	}
 	if len(v.Done) > 0 {
 		d.r.Header.Set(doneHeader, d.listOf(v.Done))
 	}
-	lent.keep()
-	return d.deliver(v.Result, func(o dedupe.Outcome) { d.settle(v.Claims, o) }, func() { leave(); lent.giveBack() })
+	return d.deliver(v.Result, v.Claims, lent)
 }
 
 // events are the events of a batch as the state machine sees them. What stands

@@ -19,16 +19,15 @@ const firstRead = 16 << 10
 // attempt, and short enough that slow senders do not fill the memory.
 const bodyTime = time.Minute
 
-// limitReading makes reading r's body fail after t, until done is called. A
-// server that limits the reading itself is left to that.
-func limitReading(w http.ResponseWriter, r *http.Request, t time.Time) (done func()) {
-	server := serverOf(r)
+// limitReading makes reading r's body fail after t, until it is done. A server
+// that limits the reading itself is left to that.
+func limitReading(w http.ResponseWriter, r *http.Request, server *caddyhttp.Server, t time.Time) *timedBody {
 	if r.ContentLength == 0 || server == nil || server.ReadTimeout > 0 {
-		return func() {}
+		return nil
 	}
 	b := &timedBody{ReadCloser: r.Body, connection: w, until: t, late: server.ReadIdleTimeout <= 0}
 	r.Body = b
-	return b.done
+	return b
 }
 
 // timedBody is a body that must have come at a certain time. Most come at once,
@@ -51,8 +50,11 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// done lifts the limit.
+// done lifts the limit, if there is one.
 func (b *timedBody) done() {
+	if b == nil {
+		return
+	}
 	if b.limited {
 		_ = http.NewResponseController(b.connection).SetReadDeadline(time.Time{})
 	}
@@ -60,11 +62,9 @@ func (b *timedBody) done() {
 }
 
 // writeLimited reports whether the server limits the time for answers itself.
-func writeLimited(r *http.Request) bool {
-	server := serverOf(r)
-	return server != nil && server.WriteTimeout > 0
-}
+func writeLimited(server *caddyhttp.Server) bool { return server != nil && server.WriteTimeout > 0 }
 
+// serverOf returns the server that r came to, or nil if it came to none of Caddy's.
 func serverOf(r *http.Request) *caddyhttp.Server {
 	server, _ := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	return server

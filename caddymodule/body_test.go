@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -220,12 +219,11 @@ func TestTimeIsLimitedBeforeAnyReadingMayTakeLong(t *testing.T) {
 			pieces = append(pieces, iotest.DataErrReader(strings.NewReader("piece")))
 		}
 		r := bodyOf(io.MultiReader(pieces...), int64(5*c.pieces))
-		r = r.WithContext(context.WithValue(r.Context(), caddyhttp.ServerCtxKey, &caddyhttp.Server{ReadIdleTimeout: c.idle}))
-		done := limitReading(w, r, until)
+		timed := limitReading(w, r, &caddyhttp.Server{ReadIdleTimeout: c.idle}, until)
 		if _, err := readBody(r, 100, free); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		done()
+		timed.done()
 		want := []time.Time{until, {}}
 		if !c.limited {
 			want = nil

@@ -2,12 +2,8 @@ package caddymodule
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -21,9 +17,10 @@ import (
 // identified, admitted, proxied, settled, answered.
 type delivery struct {
 	*Handler
-	w    http.ResponseWriter
-	r    *http.Request
-	next caddyhttp.Handler
+	w      http.ResponseWriter
+	r      *http.Request
+	next   caddyhttp.Handler
+	server *caddyhttp.Server // or nil
 
 	start time.Time
 	body  []byte
@@ -33,7 +30,7 @@ type delivery struct {
 	coding  error
 	sum     [sha256.Size]byte // of the signed body, where more than its mark is needed
 	mark    uint16            // of the signed body
-	request *verify.Request   // as package verify sees it
+	request verify.Request    // as package verify sees it
 	check   verify.Result
 	digest  [sha256.Size]byte // of all signed bytes, for the replay guard
 	id      verify.ID
@@ -47,10 +44,18 @@ type delivery struct {
 	upstream bool // there is, or was, an upstream call
 	// decoding is the memory for the content.
 	decoding room
+	placed   bool // it has one of the places of max_in_flight
+	// claim is what it has claimed, and lent the store that the claim is in; nil
+	// without an event id.
+	claim settler
+	lent  *loan
 }
 
+// settler is what a delivery has claimed and must settle: an event or a batch.
+type settler interface{ Settle(dedupe.Outcome) error }
+
 func (h *Handler) newDelivery(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, now time.Time) *delivery {
-	return &delivery{Handler: h, w: w, r: r, next: next, start: now, room: room{from: buffers}, decoding: room{from: buffers}}
+	return &delivery{Handler: h, w: w, r: r, next: next, server: serverOf(r), start: now, room: room{from: buffers}, decoding: room{from: buffers}}
 }
 
 // leaveRoom gives back what the body takes, unless the upstream call does.
@@ -60,9 +65,6 @@ func (d *delivery) leaveRoom() {
 		d.room.giveBack()
 	}
 }
-
-// storeRetry is when senders are asked to come again while the store is away.
-const storeRetry = 5 * time.Second
 
 // serve takes the delivery all the way. An error is returned only where the
 // delivery passes as if the gateway were not there.
@@ -85,37 +87,7 @@ func (d *delivery) serve() error {
 	if d.verifier.VerifyOnly() {
 		return d.forward()
 	}
-	lent, err := d.app.borrow()
-	if err != nil {
-		return d.refuse(unavailable(reasonStore, storeRetry, err))
-	}
-	// The store is given back when the last one who uses it is done: this
-	// handler, or an upstream call that outlives it.
-	defer lent.giveBack()
-	if ref := d.guard(lent.gate); ref != nil {
-		return d.refuse(ref)
-	}
-	leave, ref := d.enter()
-	if ref != nil {
-		return d.refuse(ref)
-	}
-	if d.batch != nil {
-		return d.deliverBatch(lent, leave)
-	}
-	e := d.event(lent.reuse)
-	e.Waiting = func() { leave(); d.dropBody() } // a copy that waits takes no place
-	v, err := lent.gate.Admit(d.r.Context(), e, d.policy)
-	if err != nil {
-		leave()
-		return d.refuse(unavailable(reasonStore, storeRetry, err))
-	}
-	d.report.admitted(v, d)
-	if v.Claim == nil {
-		leave()
-		return d.answerCopy(v)
-	}
-	lent.keep()
-	return d.deliver(v.Result, func(o dedupe.Outcome) { d.settle(v.Claim, o) }, func() { leave(); lent.giveBack() })
+	return d.admit()
 }
 
 // read reads the body.
@@ -125,9 +97,9 @@ func (d *delivery) read() *refusal {
 		limit = maxHandshakeBody
 	}
 	var err error
-	inTime := limitReading(d.w, d.r, d.start.Add(bodyTime))
+	timed := limitReading(d.w, d.r, d.server, d.start.Add(bodyTime))
 	d.body, err = readBody(d.r, limit, d.room.take)
-	inTime()
+	timed.done()
 	d.report.size = len(d.body)
 	if err != nil {
 		resumeBody(d.r, d.body)
@@ -151,12 +123,12 @@ func (d *delivery) authenticate() *refusal {
 	}
 	var err error
 	d.request = d.verifyRequest()
-	if d.check, err = d.verifier.Verify(d.request, d.start); err != nil {
+	if d.check, err = d.verifier.Verify(&d.request, d.start); err != nil {
 		var wire []byte
 		if d.signsContent && codingOf(d.r.Header) != "" {
 			wire = d.body
 		}
-		d.report.diagnosis = d.diagnostician.diagnose(d.request, wire, d.start)
+		d.report.diagnosis = d.diagnostician.diagnose(&d.request, wire, d.start)
 		return d.unverified(err)
 	}
 	d.report.verified(d)
@@ -175,7 +147,7 @@ func (d *delivery) decode() error {
 
 // identify finds out which event the delivery is of.
 func (d *delivery) identify() *refusal {
-	req := d.request
+	req := &d.request
 	var err error
 	switch {
 	case d.verifier.VerifyOnly():
@@ -199,7 +171,7 @@ func (d *delivery) identify() *refusal {
 	}
 	d.report.identified(d)
 	d.extraFields()
-	d.content, d.request = nil, nil
+	d.content, d.request = nil, verify.Request{}
 	d.decoding.giveBack()
 	return nil
 }
@@ -213,8 +185,8 @@ func (d *delivery) sumBody(req *verify.Request) {
 	}
 }
 
-func (d *delivery) verifyRequest() *verify.Request {
-	req := &verify.Request{Method: d.r.Method, URI: originalURI(d.r), Header: d.r.Header, Body: d.body, Content: d.content}
+func (d *delivery) verifyRequest() verify.Request {
+	req := verify.Request{Method: d.r.Method, URI: originalURI(d.r), Header: d.r.Header, Body: d.body, Content: d.content}
 	if d.signsContent {
 		req.Body = d.content
 	}
@@ -229,130 +201,48 @@ func originalURI(r *http.Request) string {
 	return r.RequestURI
 }
 
-// guard refuses signed bytes that came before under another id, or with another
-// body: what the signature does not cover of these, anybody who saw one delivery
-// could change and send it again as any event.
-func (d *delivery) guard(gate *dedupe.Gate) *refusal {
-	if !d.replayGuard {
-		return nil
+// deliver sends the delivery to the upstream and answers with what came back. It
+// keeps the store until the upstream call is over.
+func (d *delivery) deliver(result dedupe.Result, claim settler, lent *loan) error {
+	d.upstream, d.claim = true, claim
+	if lent != nil {
+		lent.keep()
+		d.lent = lent
 	}
-	until := d.policy.TTL
-	if tolerance := d.verifier.Tolerance(); tolerance > 0 {
-		// A second more: the tolerance is inclusive, and clocks tick.
-		until = d.check.Timestamp.Add(tolerance).Sub(d.start) + time.Second
-	}
-	key := dedupe.BindingKey(d.Source, d.digest)
-	bound := d.bindingID()
-	if !d.verifier.BodySigned() {
-		bound += "\x00" + string(d.sum[:])
-	}
-	same, err := gate.Bind(key, dedupe.BindingValue(bound), until)
-	switch {
-	case err != nil && d.policy.ForwardOnError:
-		return nil
-	case err != nil:
-		return unavailable(reasonStore, storeRetry, err)
-	case !same:
-		return unavailable(reasonReplayed, d.policy.Lease, errReplayed)
-	}
-	return nil
-}
-
-var errReplayed = errors.New("the same signed bytes came before under another event id or with another body")
-
-// enter takes one of the places of max_in_flight. leave gives it back; further
-// calls do nothing.
-func (d *delivery) enter() (leave func(), ref *refusal) {
-	if d.MaxInFlight <= 0 {
-		return func() {}, nil
-	}
-	leave = sync.OnceFunc(func() { d.places.Add(-1) })
-	if d.places.Add(1) <= int64(d.MaxInFlight) {
-		return leave, nil
-	}
-	leave()
-	return nil, unavailable(reasonBusy, soon(), fmt.Errorf("%d deliveries are in the upstream, which is max_in_flight", d.MaxInFlight))
-}
-
-// event is the delivery as the state machine sees it.
-func (d *delivery) event(reuse *reuseMemory) (e dedupe.Event) {
-	e, d.report.reused = d.eventOf(&d.id, d.sum, reuse)
-	e.Mark = d.mark
-	return e
-}
-
-// eventOf is the event of an id that came with a body of this SHA-256, but for its
-// mark, and whether the id is known to have come with another one.
-func (d *delivery) eventOf(id *verify.ID, sum [sha256.Size]byte, reuse *reuseMemory) (e dedupe.Event, reused bool) {
-	if !d.forwardReused {
-		e.Key = dedupe.Key(d.Source, id.Key, "")
-		return e, false
-	}
-	fingerprint := dedupe.Fingerprint(sum)
-	e.Key = dedupe.Key(d.Source, id.Key, fingerprint)
-	return e, reuse.seen(strings.TrimSuffix(e.Key, fingerprint), binary.BigEndian.Uint64(sum[:]))
-}
-
-// dropBody forgets the body of a copy that waits: whatever comes of it, it will
-// not be proxied.
-func (d *delivery) dropBody() {
-	if !d.DryRun {
-		d.body = nil
-		d.r.Body = http.NoBody
-		d.room.giveBack()
-	}
-}
-
-// answerCopy answers a delivery that does not go to the upstream.
-func (d *delivery) answerCopy(v dedupe.Verdict) error {
-	if d.DryRun {
-		return d.passThrough()
-	}
-	d.w.Header().Set(resultHeader, string(v.Result))
-	if v.Result == dedupe.ResultDuplicate {
-		d.respond(d.Duplicate.Status, 0, d.Duplicate.ContentType, d.Duplicate.Body)
-		return nil
-	}
-	d.respond(http.StatusServiceUnavailable, v.RetryAfter, "", "")
-	return nil
-}
-
-// deliver sends the delivery to the upstream and answers with what came back.
-// settle is told how it ended; finally is called when the upstream call is over.
-func (d *delivery) deliver(result dedupe.Result, settle func(dedupe.Outcome), finally func()) error {
-	underWay.add()
-	d.upstream = true
-	end := func() {
-		d.room.giveBack()
-		finally()
-	}
-	d.r.Header.Set(resultHeader, string(result))
+	d.r.Header[resultHeader] = []string{string(result)}
+	d.w.Header()[resultHeader] = []string{string(result)}
 	sendOnce(d.r)
-	var arrived sync.Once
-	settleAndArrive := func(o dedupe.Outcome) {
-		defer arrived.Do(arrive)
-		settle(o)
-	}
 	if d.DryRun {
-		defer end()
-		return d.observe(settleAndArrive)
+		return d.observe()
 	}
 	x := &exchange{
-		next: d.next, request: d.r, timeout: time.Duration(d.UpstreamTimeout),
-		success: d.accepts, settle: settleAndArrive, exiting: exit.over, punctual: d.punctual.Load(),
+		next: d.next, request: d.r, timeout: time.Duration(d.UpstreamTimeout), punctual: d.punctual.Load(),
+		success: d.accepts, settle: d.settle, finally: d.over, exiting: exit.over,
+		rec: recorder{
+			sender: d.w, method: d.r.Method, limit: d.MaxResponse, prefix: d.SuccessBodyPrefix,
+			word: result, limited: writeLimited(d.server),
+		},
 	}
-	d.w.Header().Set(resultHeader, string(result))
-	x.rec = newRecorder(d.w, d.r.Method, d.MaxResponse, result, x.overflowed)
-	x.rec.prefix = d.SuccessBodyPrefix
-	x.rec.deadline, x.rec.limited = time.Now().Add(x.timeout), writeLimited(d.r)
-	d.answer(x, x.run(end))
+	d.answer(x, x.run())
 	return nil
+}
+
+// over gives back what the delivery has taken, when its upstream call is over.
+func (d *delivery) over() {
+	d.room.giveBack()
+	d.leave()
+	if d.lent != nil {
+		d.lent.giveBack()
+	}
 }
 
 // settle writes the outcome. It may run after the delivery has been answered.
-func (d *delivery) settle(claim interface{ Settle(dedupe.Outcome) error }, o dedupe.Outcome) {
+func (d *delivery) settle(o dedupe.Outcome) {
 	d.countOutcome(o)
-	if err := claim.Settle(o); err != nil {
+	if d.claim == nil {
+		return
+	}
+	if err := d.claim.Settle(o); err != nil {
 		d.logger.Error("the outcome could not be written to the store and waits",
 			zap.String("source", d.Source), zap.String("event_id", shortened(d.id.Text)), zap.String("outcome", string(o)), zap.Error(err))
 	}
@@ -368,6 +258,7 @@ func (d *delivery) answer(x *exchange, res result) {
 	if res.panicked != nil {
 		d.logger.Error("a handler panicked", zap.String("source", d.Source), zap.String("event_id", shortened(d.id.Text)),
 			zap.Any("panic", res.panicked), zap.ByteString("stack", res.stack))
+		x.rec.restore()
 		panic(res.panicked)
 	}
 	switch {
@@ -378,6 +269,7 @@ func (d *delivery) answer(x *exchange, res result) {
 		// The sender has a part of the answer: it must see that the rest is missing.
 		panic(http.ErrAbortHandler)
 	default:
+		x.rec.restore()
 		d.respond(res.verdict.status, d.retryAfter(res), "", "")
 	}
 }

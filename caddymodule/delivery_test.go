@@ -2,9 +2,13 @@ package caddymodule
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -139,16 +143,106 @@ func TestOnlyNamedSuccessesAreSuccess(t *testing.T) {
 	expect(t, g.send("stripe", "evt_1"), http.StatusBadGateway, "retry")
 }
 
-func TestRedirectIsNotFollowedIntoALoss(t *testing.T) {
-	g := newGateway(t, stripeRoute, func(w http.ResponseWriter, r *http.Request) error {
-		http.Redirect(w, r, "/elsewhere", http.StatusFound)
-		return nil
-	})
-	resp := g.send("stripe", "evt_1")
-	expect(t, resp, http.StatusBadGateway, "first")
-	if resp.Header.Get("Location") != "" {
-		t.Error("the Location leaked")
+// TestNothingLeaksOfAnAnswerThatIsNotPassedOn: neither its header nor its body, and
+// what the handlers before have set is there, however the upstream is called.
+func TestNothingLeaksOfAnAnswerThatIsNotPassedOn(t *testing.T) {
+	for name, end := range map[string]func(w http.ResponseWriter, r *http.Request) error{
+		"a redirect": func(w http.ResponseWriter, r *http.Request) error {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+			return nil
+		},
+		"no success": func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(http.StatusPartialContent)
+			_, err := io.WriteString(w, "leak")
+			return err
+		},
+		"a long one": func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(http.StatusPartialContent)
+			_, err := io.WriteString(w, strings.Repeat("leak", 100))
+			return err
+		},
+		"cut off": func(w http.ResponseWriter, _ *http.Request) error {
+			_, _ = io.WriteString(w, "leak")
+			panic(http.ErrAbortHandler)
+		},
+		"an error":  func(http.ResponseWriter, *http.Request) error { return errors.New("leak") },
+		"no answer": func(http.ResponseWriter, *http.Request) error { return nil },
+	} {
+		bothWays(t, func(t *testing.T, punctual bool) {
+			site := "header >X-Before kept\nheader +X-Changed before\n" + strings.Replace(stripeRoute, "source", "success 200\nmax_response 100\nsource", 1)
+			g := newGateway(t, site, func(w http.ResponseWriter, r *http.Request) error {
+				w.Header().Set("Set-Cookie", "leak")
+				w.Header().Add("X-Changed", "leak")
+				return end(w, r)
+			})
+			if punctual {
+				g.callDirectly()
+			}
+			resp := g.send("stripe", "evt_1")
+			expect(t, resp, http.StatusBadGateway, "first")
+			body, _ := io.ReadAll(resp.Body)
+			if head := fmt.Sprint(resp.Header); strings.Contains(head, "leak") || len(body) > 0 || resp.Header.Get("Location") != "" {
+				t.Errorf("%s: the sender got %s, %q", name, head, body)
+			}
+			if resp.Header.Get("X-Before") != "kept" || resp.Header.Get("X-Changed") != "before" {
+				t.Errorf("%s: headers of the handlers before are lost: %v", name, resp.Header)
+			}
+		})
 	}
+}
+
+// TestHandlersBehindChangeNoHeaderOfOthers: Caddy's header directive replaces values
+// where they are, and that of Server is one for the whole process.
+func TestHandlersBehindChangeNoHeaderOfOthers(t *testing.T) {
+	bothWays(t, func(t *testing.T, punctual bool) {
+		site := "header +X-Changed before\n" + strings.NewReplacer(
+			"source", "success 200\nsource", "upstream\n", "header X-Changed before leak\nheader Server Caddy leak\nupstream\n").Replace(stripeRoute)
+		status := http.StatusPartialContent
+		g := newGateway(t, site, func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(status)
+			return nil
+		})
+		if punctual {
+			g.callDirectly()
+		}
+		refused := g.send("stripe", "evt_1")
+		expect(t, refused, http.StatusBadGateway, "first")
+		status = http.StatusOK
+		var together sync.WaitGroup
+		for i := range 8 {
+			word := "first"
+			if i == 1 {
+				word = "retry"
+			}
+			together.Go(func() { expect(t, g.send("stripe", fmt.Sprint("evt_", i)), 200, word) })
+		}
+		together.Wait()
+		for _, resp := range []*http.Response{refused, g.do(httptest.NewRequest(http.MethodGet, "http://gateway.test/", nil))} {
+			if resp.Header.Get("Server") != "Caddy" || resp.Header.Get("X-Changed") != "before" {
+				t.Errorf("status %d: got %v", resp.StatusCode, resp.Header)
+			}
+		}
+	})
+}
+
+// TestPanicLeavesNothingOfTheAnswer: a handler before may recover and answer.
+func TestPanicLeavesNothingOfTheAnswer(t *testing.T) {
+	bothWays(t, func(t *testing.T, punctual bool) {
+		g := newGateway(t, stripeRoute, func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Set-Cookie", "leak")
+			panic("boom")
+		})
+		if punctual {
+			g.callDirectly()
+		}
+		w := httptest.NewRecorder()
+		defer func() {
+			if p := recover(); p != "boom" || w.Header().Get("Set-Cookie") != "" {
+				t.Errorf("recovered %v; the header is %v", p, w.Header())
+			}
+		}()
+		g.ServeHTTP(w, signed(t, "stripe", "evt_1"))
+	})
 }
 
 func TestEmptyDeliveryIsNotSentTwiceByTheTransport(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
-	"github.com/webhook-dedupe/caddy-webhook-dedupe/dedupe"
 )
 
 // passThrough lets a delivery of a dry run go on as if the gateway were not
@@ -21,8 +19,10 @@ func (d *delivery) passThrough() error {
 
 // observe lets a claimed delivery of a dry run through and settles its claim by
 // what it sees.
-func (d *delivery) observe(settle func(dedupe.Outcome)) error {
-	d.w.Header().Set(resultHeader, string(d.report.result))
+func (d *delivery) observe() error {
+	underWay.add()
+	defer underWay.done()
+	defer d.over()
 	seen := &observer{ResponseWriterWrapper: caddyhttp.ResponseWriterWrapper{ResponseWriter: d.w}}
 	if d.SuccessBodyPrefix != "" {
 		seen.holds = d.MaxResponse
@@ -33,7 +33,7 @@ func (d *delivery) observe(settle func(dedupe.Outcome)) error {
 			e.answer = answer{status: seen.status, whole: d.r.Context().Err() == nil, wrong: seen.lacks(d.SuccessBodyPrefix, d.r.Method)}
 		}
 		v := classify(e, d.accepts)
-		settle(v.outcome)
+		d.settle(v.outcome)
 		d.report.delivered(v)
 		if e.panicked != nil {
 			panic(e.panicked)

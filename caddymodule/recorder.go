@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -36,7 +37,9 @@ type recorder struct {
 	mu       sync.Mutex
 	mode     recorderMode
 	header   http.Header
-	sent     http.Header // header as it was when the status came, if trailers are announced
+	inPlace  bool          // header is the sender's own
+	before   []headerField // of the sender's own then, as it was
+	sent     http.Header   // of the head: header, or how it was at the status if trailers are announced
 	status   int
 	body     []byte
 	length   int64 // of the body so far, whatever became of it
@@ -55,10 +58,49 @@ const (
 	discarding
 )
 
-// newRecorder returns a recorder for an answer to a request of this method. It
-// starts from the headers that the handlers before this one have set.
-func newRecorder(sender http.ResponseWriter, method string, limit int64, word dedupe.Result, overflow func(answer) bool) *recorder {
-	return &recorder{sender: sender, method: method, limit: limit, word: word, overflow: overflow, header: sender.Header().Clone()}
+// headerField is one field of a header.
+type headerField struct {
+	name   string
+	values []string
+}
+
+// setHeader has the upstream write the header of its answer over those fields that
+// the handlers before this one have set: in a copy; or in place, which saves two, if
+// the chain surely has ended whenever the gateway answers instead of it.
+func (rec *recorder) setHeader(inPlace bool) {
+	rec.header, rec.inPlace = rec.sender.Header(), inPlace
+	if !inPlace {
+		rec.header = rec.header.Clone()
+		return
+	}
+	size := 0
+	for _, values := range rec.header {
+		size += len(values)
+	}
+	// The values are copied: Caddy's handlers replace some where they are, and that of
+	// Server belongs to the whole process.
+	all := make([]string, 0, size)
+	rec.before = make([]headerField, 0, len(rec.header))
+	for name, values := range rec.header {
+		rec.before = append(rec.before, headerField{name, values})
+		if values != nil { // nil keeps Go from writing a field of its own
+			all = append(all, values...)
+			rec.header[name] = all[len(all)-len(values) : len(all) : len(all)]
+		}
+	}
+}
+
+// restore makes the sender's header what it was before the upstream was called, for
+// an answer of the gateway's own.
+func (rec *recorder) restore() {
+	if !rec.inPlace {
+		return
+	}
+	h := rec.sender.Header()
+	clear(h)
+	for _, f := range rec.before {
+		h[f.name] = f.values
+	}
 }
 
 // Header implements [http.ResponseWriter].
@@ -77,11 +119,10 @@ func (rec *recorder) writeHeader(status int) {
 		return
 	}
 	rec.status = status
+	rec.sent = rec.header
 	if rec.header["Trailer"] != nil {
 		rec.trailers = true
 		rec.sent = rec.header.Clone()
-	} else {
-		rec.sent = rec.header
 	}
 }
 
@@ -142,11 +183,15 @@ func (rec *recorder) FlushError() error {
 // sender. rec.mu is held, or the upstream has returned.
 func (rec *recorder) relay() {
 	h := rec.sender.Header()
-	clear(h)
-	for name, values := range rec.sent {
-		h[name] = values
+	if rec.inPlace && (rec.trailers || rec.mode == streaming) {
+		// What is yet to come, or came after the status, is not of the head.
+		rec.header = maps.Clone(h)
 	}
-	h.Set(resultHeader, string(rec.word))
+	if !rec.inPlace || rec.trailers {
+		clear(h)
+		maps.Copy(h, rec.sent)
+	}
+	h[resultHeader] = []string{string(rec.word)}
 	rec.sender.WriteHeader(rec.status)
 	rec.relayBody(rec.body)
 }

@@ -3,8 +3,10 @@ package caddymodule
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +24,13 @@ func recording(method string, limit int64, goOn bool) (*recorder, *httptest.Resp
 		return goOn
 	})
 	return rec, sender, &overflowed
+}
+
+// newRecorder is a recorder that keeps the header of the answer apart.
+func newRecorder(sender http.ResponseWriter, method string, limit int64, word dedupe.Result, overflow func(answer) bool) *recorder {
+	rec := &recorder{sender: sender, method: method, limit: limit, word: word, overflow: overflow}
+	rec.setHeader(false)
+	return rec
 }
 
 // onward lets long answers go on to the sender.
@@ -133,15 +142,59 @@ func TestHeadersOfAFailedAnswerDoNotLeak(t *testing.T) {
 }
 
 func TestHeadersFromBeforeArePartOfTheAnswer(t *testing.T) {
-	sender := httptest.NewRecorder()
-	sender.Header().Set("Server", "Caddy")
-	sender.Header().Set("X-Drop", "1")
-	rec := newRecorder(sender, "POST", 10, dedupe.ResultRetry, nil)
-	rec.Header().Del("X-Drop")
-	rec.WriteHeader(204)
-	rec.finish()
-	if sender.Header().Get("Server") != "Caddy" || sender.Header().Get("X-Drop") != "" {
-		t.Errorf("got %v", sender.Header())
+	for _, inPlace := range []bool{false, true} {
+		sender := httptest.NewRecorder()
+		sender.Header().Set("Server", "Caddy")
+		sender.Header().Set("X-Drop", "1")
+		rec := newRecorder(sender, "POST", 10, dedupe.ResultRetry, nil)
+		rec.setHeader(inPlace)
+		rec.Header().Del("X-Drop")
+		rec.Header().Set("X-Add", "1")
+		rec.Header().Set(resultHeader, "of the upstream")
+		rec.WriteHeader(204)
+		rec.finish()
+		want := http.Header{"Server": {"Caddy"}, "X-Add": {"1"}, resultHeader: {"retry"}}
+		if !reflect.DeepEqual(sender.Header(), want) {
+			t.Errorf("in place %v: got %v", inPlace, sender.Header())
+		}
+	}
+}
+
+// TestHeaderIsRestoredForAnAnswerOfTheGateway: as the handlers before had left it.
+func TestHeaderIsRestoredForAnAnswerOfTheGateway(t *testing.T) {
+	for _, inPlace := range []bool{false, true} {
+		for name, answer := range map[string]func(*recorder){
+			"silent": func(*recorder) {},
+			"held":   func(rec *recorder) { write(t, rec, "held") },
+			"too long": func(rec *recorder) {
+				rec.overflow = func(answer) bool { return false }
+				write(t, rec, strings.Repeat("x", 20))
+			},
+			"with trailers": func(rec *recorder) {
+				rec.Header().Set("Trailer", "X-Late")
+				write(t, rec, "held")
+				rec.Header().Set("X-Late", "1")
+			},
+		} {
+			sender := httptest.NewRecorder()
+			before := http.Header{"Server": {"Caddy"}, "X-Changed": {"1", "2"}, "X-Dropped": {"1"}, "X-Edited": {"1", "2"}, "Date": nil}
+			owned := before["X-Edited"]
+			maps.Copy(sender.Header(), before)
+			rec := newRecorder(sender, "POST", 10, dedupe.ResultRetry, nil)
+			rec.setHeader(inPlace)
+			rec.Header().Set("X-Added", "1")
+			rec.Header().Add("X-Changed", "3")
+			rec.Header().Del("X-Dropped")
+			rec.Header()["X-Edited"][1] = "3" // as Caddy's header directive does
+			if rec.Header()["Date"] != nil {
+				t.Errorf("in place %v: Go will write a Date", inPlace)
+			}
+			answer(rec)
+			rec.restore()
+			if !reflect.DeepEqual(sender.Header(), before) || owned[1] != "2" {
+				t.Errorf("in place %v, %s: got %v", inPlace, name, sender.Header())
+			}
+		}
 	}
 }
 

@@ -164,7 +164,7 @@ func (d *delivery) publish() {
 	if repl, ok := d.r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
 		repl.Map(d.placeholder)
 	}
-	if server := serverOf(d.r); server != nil && server.Logs == nil {
+	if d.server != nil && d.server.Logs == nil {
 		return // no access log, for which Caddy would make room in each request
 	}
 	if extra, ok := d.r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {

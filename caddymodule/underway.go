@@ -10,8 +10,6 @@ import (
 // does (see exit.go).
 var underWay = newCounter()
 
-func arrive() { underWay.done() }
-
 // counter counts what is under way and can be waited for.
 type counter struct {
 	mu   sync.Mutex

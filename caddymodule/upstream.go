@@ -22,7 +22,7 @@ type exchange struct {
 	request *http.Request
 	timeout time.Duration
 	success func(status int) bool
-	rec     *recorder
+	rec     recorder
 	// exiting ends when the process cannot wait any longer.
 	exiting context.Context
 	// punctual says that the chain is known to end soon after its context; see
@@ -31,6 +31,8 @@ type exchange struct {
 	// settle writes the outcome to the store. It is called once, and once more if
 	// an answer comes after the exchange was given up.
 	settle func(dedupe.Outcome)
+	// finally is called when the chain has really ended.
+	finally func()
 
 	mu      sync.Mutex
 	settled dedupe.Outcome // the last one that was written; empty before that
@@ -46,17 +48,22 @@ type result struct {
 }
 
 // run calls the chain and waits for its end or, if it is not punctual, until its
-// time or the process's is over. finally is called when the chain has really ended.
-func (x *exchange) run(finally func()) result {
+// time or the process's is over.
+func (x *exchange) run() result {
+	underWay.add()
+	now := time.Now()
 	if t, ok := x.request.Context().Deadline(); ok { // of a handler before this one
-		x.timeout = min(x.timeout, time.Until(t))
+		x.timeout = min(x.timeout, t.Sub(now))
 	}
-	ctx, cancel := context.WithTimeout(detached{x.exiting, x.request.Context()}, x.timeout)
+	x.rec.deadline = now.Add(x.timeout)
+	x.rec.overflow = x.overflowed
+	x.rec.setHeader(x.punctual)
+	ctx, cancel := context.WithDeadline(detached{x.exiting, x.request.Context()}, x.rec.deadline)
 	if !x.punctual {
-		return x.runAside(ctx, cancel, finally)
+		return x.runAside(ctx, cancel)
 	}
 	defer cancel()
-	defer finally()
+	defer x.finally()
 	return x.call(ctx)
 }
 
@@ -70,8 +77,10 @@ type detached struct {
 // Value implements [context.Context]. Package context finds the end to follow by
 // a value of its own.
 func (d detached) Value(key any) any {
-	if v := d.Context.Value(key); v != nil {
-		return v
+	if _, caddys := key.(caddy.CtxKey); !caddys {
+		if v := d.Context.Value(key); v != nil {
+			return v
+		}
 	}
 	return d.values.Value(key)
 }
@@ -94,7 +103,7 @@ func (x *exchange) call(ctx context.Context) (res result) {
 				res.stack = debug.Stack()
 			}
 		}()
-		e.err = x.next.ServeHTTP(x.rec, x.request.WithContext(ctx))
+		e.err = x.next.ServeHTTP(&x.rec, x.request.WithContext(ctx))
 	}()
 	returned = true
 	e.answer = x.rec.answer()
@@ -128,6 +137,9 @@ func (x *exchange) settleOnce(o dedupe.Outcome) dedupe.Outcome {
 	x.mu.Unlock()
 	if again {
 		return before
+	}
+	if before == "" {
+		defer underWay.done()
 	}
 	x.settle(o)
 	return o

@@ -40,10 +40,10 @@ func newCall(timeout time.Duration, limit int64, next caddyhttp.HandlerFunc) *ca
 	ctx, hangUp := context.WithCancel(context.WithValue(context.Background(), caddyhttp.VarsCtxKey, c.vars))
 	c.hangUp = hangUp
 	c.exchange = &exchange{
-		next: next, request: httptest.NewRequest("POST", "/", strings.NewReader("{}")).WithContext(ctx),
+		next: next, finally: func() { close(c.ended) }, request: httptest.NewRequest("POST", "/", strings.NewReader("{}")).WithContext(ctx),
 		timeout: timeout, success: any2xx, settle: c.note, exiting: context.Background(),
+		rec: recorder{sender: c.sender, method: "POST", limit: limit, word: dedupe.ResultFirst},
 	}
-	c.rec = newRecorder(c.sender, "POST", limit, dedupe.ResultFirst, c.overflowed)
 	return c
 }
 
@@ -61,8 +61,6 @@ func (c *call) note(o dedupe.Outcome) {
 	c.mu.Unlock()
 	c.settled <- o
 }
-
-func (c *call) run() result { return c.exchange.run(func() { close(c.ended) }) }
 
 // expectOutcomes checks what was settled, in its order.
 func (c *call) expectOutcomes(t *testing.T, want ...dedupe.Outcome) {
@@ -243,6 +241,28 @@ func stubborn(goOn <-chan struct{}, status int) caddyhttp.HandlerFunc {
 		w.WriteHeader(status)
 		_, err := io.WriteString(w, strings.Repeat("x", 20))
 		return err
+	}
+}
+
+// TestHeaderOfAChainThatWasGivenUpGoesNowhere: neither what it had written, nor what
+// it writes beside the answer of the gateway's own.
+func TestHeaderOfAChainThatWasGivenUpGoesNowhere(t *testing.T) {
+	goOn := make(chan struct{})
+	c := newCall(time.Millisecond, 10, func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("X-Early", "1")
+		<-goOn
+		w.Header().Set("X-Late", "1")
+		return nil
+	})
+	c.sender.Header().Set("Server", "Caddy")
+	c.run()
+	c.rec.restore()
+	close(goOn)
+	respond(c.sender, http.StatusGatewayTimeout, 0, "", "")
+	receive(t, c.ended, "finally")
+	h := c.sender.Header()
+	if h.Get("Server") != "Caddy" || h.Get("X-Early") != "" || h.Get("X-Late") != "" {
+		t.Errorf("the sender's header is %v", h)
 	}
 }
 
