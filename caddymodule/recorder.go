@@ -184,8 +184,12 @@ func (rec *recorder) FlushError() error {
 func (rec *recorder) relay() {
 	h := rec.sender.Header()
 	if rec.inPlace && (rec.trailers || rec.mode == streaming) {
-		// What is yet to come, or came after the status, is not of the head.
+		// What is yet to come, or came after the status, is not of the head; and what the
+		// upstream said of its length stays, whatever the handlers before make of it.
 		rec.header = maps.Clone(h)
+		if !rec.trailers {
+			rec.sent = rec.header
+		}
 	}
 	if !rec.inPlace || rec.trailers {
 		clear(h)

@@ -175,3 +175,33 @@ func TestWhatComesAfterTheStatusIsNotInTheHead(t *testing.T) {
 		}
 	})
 }
+
+// recoding is a writer of a handler before, such as encode, that makes another body
+// of what it gets, whose length it cannot know.
+type recoding struct{ *httptest.ResponseRecorder }
+
+func (w recoding) Write(p []byte) (int, error) {
+	w.Header().Del("Content-Length")
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestCutOffAnswerIsSeenThoughItIsRecoded: what the upstream said of its length
+// counts, and not what became of that.
+func TestCutOffAnswerIsSeenThoughItIsRecoded(t *testing.T) {
+	bothHeaders(t, func(t *testing.T, inPlace bool) {
+		for _, trailer := range []string{"", "X-Late"} {
+			for length, whole := range map[string]bool{"5": true, "9": false} {
+				rec := newRecorder(recoding{httptest.NewRecorder()}, "POST", 3, dedupe.ResultFirst, onward)
+				rec.setHeader(inPlace)
+				rec.Header().Set("Content-Length", length)
+				if trailer != "" {
+					rec.Header().Set("Trailer", trailer)
+				}
+				write(t, rec, "hello")
+				if got := rec.answer(); got.whole != whole || !got.begun {
+					t.Errorf("length %s, trailer %q: got %+v", length, trailer, got)
+				}
+			}
+		}
+	})
+}
