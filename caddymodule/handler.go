@@ -146,7 +146,8 @@ type Handler struct {
 	SuccessBodyPrefix string `json:"success_body_prefix,omitempty"`
 
 	// How many bytes of the upstream's answer are held until the event is
-	// settled. A longer answer is settled on its status, then streamed.
+	// settled. A longer answer is streamed from there: one whose status accepts the
+	// event settles it before that, any other when the upstream has ended.
 	// Default: 1048576.
 	MaxResponse int64 `json:"max_response,omitempty"`
 

@@ -89,7 +89,7 @@ func (h *history) upstream(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	inDoubt, accepts := func() { e.unknown = true }, func() { e.accepted = true }
-	does := h.pick(10)
+	does := h.pick(11)
 	if h.calm {
 		does = 0
 	}
@@ -113,14 +113,21 @@ func (h *history) upstream(w http.ResponseWriter, r *http.Request) error {
 	case 6: // long: its status decides
 		end(accepts)
 		_, _ = w.Write([]byte(strings.Repeat("x", 20)))
-	case 7: // long, and refused
-		end(func() {})
+	case 7: // long, and refused: that counts when it has ended
 		w.WriteHeader([]int{http.StatusConflict, http.StatusFound}[h.pick(2)])
 		_, _ = w.Write([]byte(strings.Repeat("x", 20)))
+		time.Sleep(time.Duration(h.pick(30)) * time.Millisecond)
+		end(func() {})
 	case 8: // too slow
 		<-r.Context().Done()
 		end(inDoubt)
 		return r.Context().Err()
+	case 9: // long, refused, and at work beyond its time
+		w.Header().Set("Content-Length", "30")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(strings.Repeat("x", 20)))
+		<-r.Context().Done()
+		end(inDoubt)
 	default: // does not notice that its time is over, and is accepted after all
 		end(func() { e.unknown = true })
 		time.Sleep(100*time.Millisecond + overtime + 50*time.Millisecond)

@@ -15,8 +15,9 @@ import (
 
 // recorder is the ResponseWriter that the upstream answers into. It holds the
 // answer until it is complete, so that nothing of it reaches the sender before
-// the store knows how the delivery ended. An answer longer than limit is settled
-// on its status when the limit is reached, and streamed from there.
+// the store knows how the delivery ended. An answer longer than limit is judged by
+// its status when the limit is reached, and streamed from there: to its end if the
+// store knows it, and else but for its last piece.
 //
 // It has no Unwrap, Hijack or ReadFrom on purpose: each would let an answer by.
 type recorder struct {
@@ -25,8 +26,8 @@ type recorder struct {
 	limit  int64
 	word   dedupe.Result
 	// overflow is asked once, when the limit is reached; it says whether the
-	// answer may go on to the sender as it is.
-	overflow func(answer) bool
+	// answer may go on to the sender as it is, and whether the store knows it.
+	overflow func(answer) (passes, settled bool)
 	// prefix is what the body of a success begins with; not longer than limit.
 	prefix string
 	// deadline is when a streamed answer must have reached the sender, unless the
@@ -42,6 +43,7 @@ type recorder struct {
 	sent     http.Header   // of the head: header, or how it was at the status if trailers are announced
 	status   int
 	body     []byte
+	kept     bool  // the last piece of what is streamed is kept, in body
 	length   int64 // of the body so far, whatever became of it
 	judged   bool  // whether the body begins with prefix is known
 	wrong    bool  // it does not
@@ -134,7 +136,7 @@ func (rec *recorder) Write(p []byte) (int, error) {
 	rec.length += int64(len(p))
 	switch {
 	case rec.mode == streaming:
-		rec.relayBody(p)
+		rec.stream(p)
 	case rec.judged:
 	case rec.length <= rec.limit:
 		rec.body = append(rec.body, p...)
@@ -149,14 +151,26 @@ func (rec *recorder) Write(p []byte) (int, error) {
 func (rec *recorder) overflowWith(p []byte) {
 	if rec.mode == holding {
 		rec.mode = discarding
-		if rec.overflow(answer{status: rec.status, whole: true, wrong: rec.wrong}) {
+		if passes, settled := rec.overflow(answer{status: rec.status, whole: true, wrong: rec.wrong}); passes {
 			rec.mode = streaming
 			rec.limitWriting(rec.deadline)
 			rec.relay()
-			rec.relayBody(p)
+			rec.body, rec.kept = nil, !settled
+			rec.stream(p)
+			return
 		}
 	}
 	rec.body = nil
+}
+
+// stream passes p on, or what was kept before it.
+func (rec *recorder) stream(p []byte) {
+	if rec.kept && len(p) > 0 {
+		rec.relayBody(rec.body)
+		rec.body = append(rec.body[:0], p...)
+		return
+	}
+	rec.relayBody(p)
 }
 
 // judge decides whether the body, of which more comes after what is held, begins
@@ -219,6 +233,9 @@ func (rec *recorder) finish() {
 	}
 	if rec.mode == discarding || rec.dead {
 		return
+	}
+	if rec.kept {
+		rec.relayBody(rec.body)
 	}
 	h := rec.sender.Header()
 	for name, values := range rec.header {

@@ -16,25 +16,25 @@ import (
 )
 
 // recording is a recorder in front of a sender that notes what it gets.
-func recording(method string, limit int64, goOn bool) (*recorder, *httptest.ResponseRecorder, *[]int) {
+func recording(method string, limit int64, passes, settled bool) (*recorder, *httptest.ResponseRecorder, *[]int) {
 	sender := httptest.NewRecorder()
 	var overflowed []int
-	rec := newRecorder(sender, method, limit, dedupe.ResultFirst, func(a answer) bool {
+	rec := newRecorder(sender, method, limit, dedupe.ResultFirst, func(a answer) (bool, bool) {
 		overflowed = append(overflowed, a.status)
-		return goOn
+		return passes, settled
 	})
 	return rec, sender, &overflowed
 }
 
 // newRecorder is a recorder that keeps the header of the answer apart.
-func newRecorder(sender http.ResponseWriter, method string, limit int64, word dedupe.Result, overflow func(answer) bool) *recorder {
+func newRecorder(sender http.ResponseWriter, method string, limit int64, word dedupe.Result, overflow func(answer) (passes, settled bool)) *recorder {
 	rec := &recorder{sender: sender, method: method, limit: limit, word: word, overflow: overflow}
 	rec.setHeader(false)
 	return rec
 }
 
 // onward lets long answers go on to the sender.
-func onward(answer) bool { return true }
+func onward(answer) (passes, settled bool) { return true, true }
 
 // reached reports whether anything has reached the sender.
 func reached(w *httptest.ResponseRecorder) bool {
@@ -42,7 +42,7 @@ func reached(w *httptest.ResponseRecorder) bool {
 }
 
 func TestAnswerIsHeldUntilItIsFinished(t *testing.T) {
-	rec, sender, overflowed := recording("POST", 100, true)
+	rec, sender, overflowed := recording("POST", 100, true, true)
 	rec.Header().Set("X-A", "1")
 	rec.WriteHeader(http.StatusCreated)
 	write(t, rec, "hello ")
@@ -64,7 +64,7 @@ func TestAnswerIsHeldUntilItIsFinished(t *testing.T) {
 }
 
 func TestStatusIsTheFirstFinalOne(t *testing.T) {
-	rec, sender, _ := recording("POST", 100, true)
+	rec, sender, _ := recording("POST", 100, true, true)
 	rec.WriteHeader(http.StatusEarlyHints)
 	rec.WriteHeader(http.StatusContinue)
 	if a := rec.answer(); a.status != 0 {
@@ -79,7 +79,7 @@ func TestStatusIsTheFirstFinalOne(t *testing.T) {
 }
 
 func TestWriteWithoutStatusIs200(t *testing.T) {
-	rec, sender, _ := recording("POST", 100, true)
+	rec, sender, _ := recording("POST", 100, true, true)
 	write(t, rec, "x")
 	rec.finish()
 	if a := rec.answer(); a.status != 200 || sender.Code != 200 {
@@ -88,7 +88,7 @@ func TestWriteWithoutStatusIs200(t *testing.T) {
 }
 
 func TestLongAcceptedAnswerIsStreamed(t *testing.T) {
-	rec, sender, overflowed := recording("POST", 10, true)
+	rec, sender, overflowed := recording("POST", 10, true, true)
 	rec.Header().Set("X-A", "1")
 	write(t, rec, "0123456789") // the limit itself is held
 	if reached(sender) || len(*overflowed) > 0 {
@@ -111,8 +111,31 @@ func TestLongAcceptedAnswerIsStreamed(t *testing.T) {
 	}
 }
 
+// TestLongAnswerIsNotWholeBeforeItIsSettled: else its sender could come again while
+// the store does not know yet.
+func TestLongAnswerIsNotWholeBeforeItIsSettled(t *testing.T) {
+	rec, sender, _ := recording("POST", 10, true, false)
+	rec.Header().Set("Content-Length", "19")
+	rec.WriteHeader(http.StatusInternalServerError)
+	for _, step := range []struct{ write, reached string }{
+		{"0123456789", ""}, {"abc", "0123456789"}, {"", "0123456789"}, {"def", "0123456789abc"}, {"ghi", "0123456789abcdef"}, {"", "0123456789abcdef"},
+	} {
+		write(t, rec, step.write)
+		if got := sender.Body.String(); got != step.reached {
+			t.Errorf("%q reached the sender after %q, want %q", got, step.write, step.reached)
+		}
+	}
+	if a := rec.answer(); !a.whole || !a.begun {
+		t.Errorf("got %+v", a)
+	}
+	rec.finish()
+	if got := sender.Body.String(); got != "0123456789abcdefghi" {
+		t.Errorf("the sender got %q", got)
+	}
+}
+
 func TestLongRefusedAnswerIsDiscarded(t *testing.T) {
-	rec, sender, overflowed := recording("POST", 10, false)
+	rec, sender, overflowed := recording("POST", 10, false, false)
 	rec.Header().Set("Content-Length", "13")
 	rec.WriteHeader(http.StatusFound)
 	write(t, rec, "0123456789a")
@@ -128,7 +151,7 @@ func TestLongRefusedAnswerIsDiscarded(t *testing.T) {
 }
 
 func TestHeadersOfAFailedAnswerDoNotLeak(t *testing.T) {
-	rec, sender, _ := recording("POST", 100, true)
+	rec, sender, _ := recording("POST", 100, true, true)
 	rec.Header().Set("Set-Cookie", "a=b")
 	rec.WriteHeader(http.StatusOK)
 	write(t, rec, "half")
@@ -167,7 +190,7 @@ func TestHeaderIsRestoredForAnAnswerOfTheGateway(t *testing.T) {
 			"silent": func(*recorder) {},
 			"held":   func(rec *recorder) { write(t, rec, "held") },
 			"too long": func(rec *recorder) {
-				rec.overflow = func(answer) bool { return false }
+				rec.overflow = func(answer) (passes, settled bool) { return false, false }
 				write(t, rec, strings.Repeat("x", 20))
 			},
 			"with trailers": func(rec *recorder) {
@@ -199,7 +222,7 @@ func TestHeaderIsRestoredForAnAnswerOfTheGateway(t *testing.T) {
 }
 
 func TestAbandonedAnswerGoesNowhere(t *testing.T) {
-	rec, sender, overflowed := recording("POST", 10, true)
+	rec, sender, overflowed := recording("POST", 10, true, true)
 	write(t, rec, "held")
 	rec.abandon()
 	write(t, rec, strings.Repeat("x", 100))
@@ -216,7 +239,7 @@ func TestAbandonedAnswerGoesNowhere(t *testing.T) {
 }
 
 func TestAbandonSaysWhetherTheSenderHasAPart(t *testing.T) {
-	rec, sender, _ := recording("POST", 3, true)
+	rec, sender, _ := recording("POST", 3, true, true)
 	write(t, rec, "0123")
 	if !rec.abandon() {
 		t.Error("the sender has a part")
@@ -245,7 +268,7 @@ func TestAnswerIsWholeIfItsLengthIsRight(t *testing.T) {
 		"304":            {"POST", "5", 304, "", true},
 		"500 short":      {"POST", "5", 500, "he", false},
 	} {
-		rec, _, _ := recording(c.method, 100, true)
+		rec, _, _ := recording(c.method, 100, true, true)
 		if c.length != "" {
 			rec.Header().Set("Content-Length", c.length)
 		}
@@ -328,7 +351,7 @@ func (s *limitedSender) SetWriteDeadline(t time.Time) error {
 func TestStreamedAnswerHasToBeReadInTime(t *testing.T) {
 	end := time.Unix(1_800_000_000, 0)
 	for limited, want := range map[bool][]time.Time{false: {end, {}}, true: nil} {
-		rec, sender, _ := recording("POST", 10, true)
+		rec, sender, _ := recording("POST", 10, true, true)
 		slow := &limitedSender{ResponseWriter: sender}
 		rec.sender, rec.deadline, rec.limited = slow, end, limited
 		write(t, rec, "0123456789")

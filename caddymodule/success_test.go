@@ -142,7 +142,7 @@ func TestTextOfASuccessIsSeenInWritesOfAnySize(t *testing.T) {
 	for _, limit := range []int64{int64(len(prefix)), 12, 1000} {
 		for _, text := range []string{"[accepted]", "[accepted]x", "[accepted]" + strings.Repeat("x", 20), "[accepted", "[accepteD]", "[accepteD]" + strings.Repeat("x", 20)} {
 			for step := 1; step <= len(text); step++ {
-				rec, _, _ := recording("POST", limit, true)
+				rec, _, _ := recording("POST", limit, true, true)
 				rec.prefix = prefix
 				for rest := text; rest != ""; rest = rest[min(step, len(rest)):] {
 					_, _ = rec.Write([]byte(rest[:min(step, len(rest))]))

@@ -36,6 +36,9 @@ type exchange struct {
 
 	mu      sync.Mutex
 	settled dedupe.Outcome // the last one that was written; empty before that
+	// atLimit is what a long answer means that does not accept the event; empty if
+	// there is none.
+	atLimit dedupe.Outcome
 }
 
 // result is what the handler gets from an exchange.
@@ -120,7 +123,10 @@ func (x *exchange) call(ctx context.Context) (res result) {
 	if res.outcome == dedupe.OutcomeUnanswered && x.exiting.Err() != nil {
 		res.err = fmt.Errorf("%w: %w", errExiting, res.err)
 	}
-	res.outcome = x.settleOnce(res.outcome) // a long answer counts as it was when it overflowed
+	if o := x.saidAtLimit(); o != "" && !e.expired {
+		res.outcome = o
+	}
+	res.outcome = x.settleOnce(res.outcome) // if it accepted at its limit, that counts
 	return res
 }
 
@@ -145,12 +151,27 @@ func (x *exchange) settleOnce(o dedupe.Outcome) dedupe.Outcome {
 	return o
 }
 
-// overflowed settles a long answer before it is complete, by its status and
-// beginning, and reports whether it may go on to the sender.
-func (x *exchange) overflowed(a answer) bool {
+// overflowed judges a long answer before it is complete, by its status and
+// beginning, and reports whether it may go on to the sender, and whether it is
+// settled. Only one that accepts is: anything else sets the event free, and that
+// must wait until the upstream has ended, or a copy would meet it at work.
+func (x *exchange) overflowed(a answer) (passes, settled bool) {
 	v := classify(ending{answer: a}, x.success)
-	x.settleOnce(v.outcome)
-	return v.status == 0
+	settled = v.outcome == dedupe.OutcomeAccepted
+	if settled {
+		x.settleOnce(v.outcome)
+	} else {
+		x.mu.Lock()
+		x.atLimit = v.outcome
+		x.mu.Unlock()
+	}
+	return v.status == 0, settled
+}
+
+func (x *exchange) saidAtLimit() dedupe.Outcome {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.atLimit
 }
 
 // upstreamAnswered reports whether reverse_proxy has had an answer, which it may

@@ -102,6 +102,11 @@ func TestEveryEndingIsSettledOnce(t *testing.T) {
 			_, _ = io.WriteString(w, strings.Repeat("x", 20))
 			panic(http.ErrAbortHandler)
 		}, dedupe.OutcomeAccepted},
+		"long, refused and cut off": {func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(500)
+			_, _ = io.WriteString(w, strings.Repeat("x", 20))
+			panic(http.ErrAbortHandler)
+		}, dedupe.OutcomeRefused},
 		"long and redirecting": {func(w http.ResponseWriter, _ *http.Request) error {
 			w.WriteHeader(302)
 			_, err := io.WriteString(w, strings.Repeat("x", 20))
@@ -326,6 +331,80 @@ func TestStreamThatTakesTooLongStaysAccepted(t *testing.T) {
 	close(goOn)
 	receive(t, c.ended, "the chain to end")
 	c.expectOutcomes(t, dedupe.OutcomeAccepted)
+}
+
+// TestLongRefusalCountsWhenItHasEnded: it sets the event free, and a copy must not
+// reach the upstream while that is still at work.
+func TestLongRefusalCountsWhenItHasEnded(t *testing.T) {
+	for _, status := range []int{302, 409, 500} {
+		bothWays(t, func(t *testing.T, punctual bool) {
+			var c *call
+			c = newCall(patience, 10, func(w http.ResponseWriter, _ *http.Request) error {
+				w.WriteHeader(status)
+				_, err := io.WriteString(w, strings.Repeat("x", 20))
+				c.expectOutcomes(t)
+				return err
+			})
+			c.punctual = punctual
+			c.settle = func(o dedupe.Outcome) {
+				if c.sender.Body.Len() >= 20 {
+					t.Error("the sender has all of the answer before it is settled")
+				}
+				c.note(o)
+			}
+			c.run()
+			c.expectOutcomes(t, dedupe.OutcomeRefused)
+		})
+	}
+}
+
+// TestLongRefusalWithoutEndIsInDoubt: the upstream has said no, and may be at work.
+func TestLongRefusalWithoutEndIsInDoubt(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{302, 500} {
+		bothWays(t, func(t *testing.T, punctual bool) {
+			c := newCall(10*time.Millisecond, 10, func(w http.ResponseWriter, r *http.Request) error {
+				w.Header().Set("Content-Length", "30")
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, strings.Repeat("x", 20))
+				<-r.Context().Done()
+				return nil
+			})
+			c.punctual = punctual
+			if res := c.run(); res.outcome != dedupe.OutcomeUnanswered {
+				t.Errorf("got %+v", res)
+			}
+			c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+		})
+	}
+}
+
+// TestLongRefusalOfAChainThatWasGivenUp: it sets the event free when the chain has
+// ended after all, if it was whole then.
+func TestLongRefusalOfAChainThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	for length, late := range map[string][]dedupe.Outcome{
+		"20": {dedupe.OutcomeUnanswered, dedupe.OutcomeRefused},
+		"30": {dedupe.OutcomeUnanswered},
+	} {
+		t.Run(length, func(t *testing.T) {
+			goOn := make(chan struct{})
+			c := newCall(10*time.Millisecond, 10, func(w http.ResponseWriter, _ *http.Request) error {
+				w.Header().Set("Content-Length", length)
+				w.WriteHeader(500)
+				_, err := io.WriteString(w, strings.Repeat("x", 20))
+				<-goOn
+				return err
+			})
+			if res := c.run(); !res.answer.begun || res.outcome != dedupe.OutcomeUnanswered {
+				t.Errorf("got %+v", res)
+			}
+			c.expectOutcomes(t, dedupe.OutcomeUnanswered)
+			close(goOn)
+			receive(t, c.ended, "the chain to end")
+			c.expectOutcomes(t, late...)
+		})
+	}
 }
 
 func TestLongAnswerIsSettledBeforeItsFirstByteIsSent(t *testing.T) {

@@ -47,6 +47,7 @@ var failures = []step{
 	{"accepts at length, the answer stalls", func(s *service) { s.do(s.work); s.answerAtLength(http.StatusOK, stalled) }},
 	{"refuses at length", func(s *service) { s.answerAtLength(http.StatusInternalServerError, whole) }},
 	{"refuses at length, the answer is cut off", func(s *service) { s.answerAtLength(http.StatusInternalServerError, brokenOff) }},
+	{"refuses at length, the answer stalls", func(s *service) { s.answerAtLength(http.StatusInternalServerError, stalled) }},
 	{"redirects at length", func(s *service) { s.answerAtLength(http.StatusFound, whole) }},
 	slow, slow, slow,
 }
